@@ -1,0 +1,74 @@
+# From nothing to a demo, a test run, lints or benchmarks: needs Python 3.10+, a C++20 compiler and make.
+# Everything is set up in .venv; the stamps make the second run fast.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# As in an activated environment: cmake, ninja and the tests' child processes are those of .venv.
+IN_VENV := PATH="$(CURDIR)/$(BIN):$$PATH"
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+SOURCES := CMakeLists.txt pyproject.toml README.md \
+  $(shell find src bindings cmake scripts/onednn_requirement.py -name __pycache__ -prune -o -type f -print)
+
+EXTRAS := demo test lint bench
+
+.PHONY: demo test lint bench check-headers check-conda check-sanitizers check-instructions clean
+
+demo: $(VENV)/stamp-demo
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/stamp-test $(VENV)/stamp-headers
+	$(IN_VENV) cmake --preset tests
+	$(IN_VENV) cmake --build --preset tests
+	$(IN_VENV) ctest --preset tests
+	$(BIN)/python scripts/run_tests.py
+
+lint: $(VENV)/stamp-lint
+	$(IN_VENV) sh scripts/lint.sh
+
+# Say what to run with ARGS, as in: make bench ARGS=--quick
+bench: $(VENV)/stamp-bench
+	$(BIN)/python -m benchmarks $(ARGS)
+
+# The bindings compile against the newest oneDNN's headers.
+check-headers: $(VENV)/stamp-lint
+	$(BIN)/python scripts/check_newest_headers.py
+
+# A build against a prefix laid out as conda lays it out works and has no pip requirement of oneDNN.
+check-conda: $(VENV)/stamp-venv
+	$(BIN)/python scripts/check_conda_layout.py
+
+check-sanitizers: $(VENV)/stamp-test
+	$(IN_VENV) cmake --preset asan-ubsan
+	$(IN_VENV) cmake --build --preset asan-ubsan
+	$(IN_VENV) ctest --preset asan-ubsan
+
+# Planning and moving take at most a tenth more instructions than recorded; ARGS=--update records (needs valgrind).
+check-instructions: $(VENV)/stamp-test
+	$(IN_VENV) cmake --preset tests
+	$(IN_VENV) python benchmarks/instructions/check.py --build build/tests $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist demo_out
+
+$(VENV)/stamp-venv: scripts/check_toolchain.py
+	@$(PYTHON) scripts/check_toolchain.py
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# One wheel for all extras, built as pip builds it for everybody: in an isolated environment.
+dist/stamp-wheel: $(VENV)/stamp-venv $(SOURCES)
+	rm -rf dist
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+	@touch $@
+
+$(EXTRAS:%=$(VENV)/stamp-%): $(VENV)/stamp-%: dist/stamp-wheel
+	$(PIP) uninstall --quiet --yes dnnmove
+	$(PIP) install --quiet "$$(echo dist/*.whl)[$*]"
+	@touch $@
+
+# oneDNN's headers, for the test that compares every format tag with them. No extra names this wheel: the metadata
+# of a conda build must not either.
+$(VENV)/stamp-headers: $(VENV)/stamp-venv
+	$(PIP) install --quiet "onednn-devel-cpu-gomp==2023.2.0; sys_platform == 'linux' and platform_machine == 'x86_64'"
+	@touch $@

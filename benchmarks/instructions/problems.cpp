@@ -1,0 +1,135 @@
+// Plans and runs a few fixed copies, one after another, for an instruction counter to watch.
+//
+// Each problem is one Program: its constructor is what planning costs, execute what moving costs.
+// Without arguments every problem runs once; `--list` prints their names in that order.
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layout/transfer.hpp"
+#include "ops/ops.hpp"
+#include "plan/program.hpp"
+
+namespace {
+
+using namespace dnnmove;
+
+struct Problem {
+    std::string name;
+    std::vector<Transfer> transfers;
+    std::int64_t src_bytes;
+    std::vector<std::int64_t> dst_bytes;
+};
+
+std::int64_t bytes_of(const View& view) { return view.element_count() * view.itemsize; }
+
+// Every view copied to a dense array of its shape.
+Problem copies(std::string name, const std::vector<View>& views, std::int64_t src_bytes) {
+    Problem problem{std::move(name), {}, src_bytes, {}};
+    for (const View& view : views) {
+        const Nest nest = make_nest(view, dense_strides(view.shape(), view.itemsize));
+        problem.transfers.push_back(Transfer{0, static_cast<int>(problem.dst_bytes.size()), nest});
+        problem.dst_bytes.push_back(bytes_of(view));
+    }
+    return problem;
+}
+
+Problem transpose(std::string name, const Dims& shape, std::int64_t itemsize, const Dims& order) {
+    const View view = View::dense(shape, itemsize);
+    return copies(std::move(name), {ops::transpose(view, order)}, bytes_of(view));
+}
+
+Problem shuffle(std::string name, const Dims& shape, std::int64_t itemsize, std::int64_t axis, std::int64_t group) {
+    const View view = View::dense(shape, itemsize);
+    return copies(std::move(name), {ops::shuffle_channels(view, axis, group)}, bytes_of(view));
+}
+
+Problem split(std::string name, const Dims& shape, std::int64_t itemsize, const Dims& lengths) {
+    const View view = View::dense(shape, itemsize);
+    return copies(std::move(name), ops::variadic_split(view, -1, lengths), bytes_of(view));
+}
+
+Problem broadcast(std::string name, const Dims& shape, std::int64_t itemsize, const Dims& target) {
+    const View view = View::dense(shape, itemsize);
+    const View result = ops::broadcast(view, target, std::nullopt, ops::BroadcastMode::numpy);
+    return copies(std::move(name), {result}, bytes_of(view));
+}
+
+// A copy of every `step`-th column.
+Problem columns(std::string name, std::int64_t rows, std::int64_t width, std::int64_t itemsize, std::int64_t step) {
+    const View view = View::strided({rows, width}, {width * step * itemsize, step * itemsize}, itemsize);
+    return copies(std::move(name), {view}, rows * width * step * itemsize);
+}
+
+Problem blocked_shuffle(std::string name, const Dims& dims, const std::string& tag, std::int64_t itemsize,
+                        std::int64_t group_size) {
+    const Layout layout = Layout::tagged(dims, parse_format_tag(tag), itemsize);
+    return {std::move(name), shuffle_transfers(layout, 1, group_size), layout.size(), {layout.size()}};
+}
+
+// All below a megabyte, so that no machine's cache size changes the plan.
+std::vector<Problem> problems() {
+    return {
+        transpose("transpose 256x512 4 bytes", {256, 512}, 4, {1, 0}),
+        transpose("transpose 512x768 1 byte", {512, 768}, 1, {1, 0}),
+        transpose("transpose 300x500 2 bytes", {300, 500}, 2, {1, 0}),
+        transpose("transpose 257x383 8 bytes", {257, 383}, 8, {1, 0}),
+        transpose("transpose 8x16 4 bytes", {8, 16}, 4, {1, 0}),
+        transpose("nhwc to nchw, C = 3, 1 byte", {1, 224, 224, 3}, 1, {0, 3, 1, 2}),
+        transpose("nchw to nhwc, C = 3, 4 bytes", {1, 3, 224, 224}, 4, {0, 2, 3, 1}),
+        transpose("nchw to nhwc, C = 64, 4 bytes", {1, 64, 56, 56}, 4, {0, 2, 3, 1}),
+        transpose("heads of attention, 4 bytes", {2, 128, 12, 64}, 4, {0, 2, 1, 3}),
+        transpose("rows of 24 bytes", {64, 256, 24}, 1, {1, 0, 2}),
+        transpose("rank 6, 4 bytes", {7, 8, 6, 9, 7, 8}, 4, {5, 3, 1, 0, 2, 4}),
+        transpose("rank 12, 4 bytes", {2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3}, 4, {11, 4, 7, 0, 9, 2, 5, 10, 1, 8, 3, 6}),
+        shuffle("shuffle nchw, g = 3, 4 bytes", {2, 120, 28, 28}, 4, 1, 3),
+        shuffle("shuffle nchw 7x7, g = 8, 1 byte", {8, 480, 7, 7}, 1, 1, 8),
+        shuffle("shuffle nhwc, g = 3, 4 bytes", {1, 28, 28, 240}, 4, 3, 3),
+        shuffle("shuffle nhwc, g = 2, 1 byte", {4, 28, 28, 240}, 1, 3, 2),
+        shuffle("shuffle nhwc, g = 8, 2 bytes", {2, 28, 28, 240}, 2, 3, 8),
+        blocked_shuffle("shuffle nChw16c with a tail, 4 bytes", {2, 116, 28, 28}, "nChw16c", 4, 58),
+        blocked_shuffle("shuffle nChw8c, 1 byte", {4, 240, 28, 28}, "nChw8c", 1, 80),
+        split("split 60+120+60, 4 bytes", {900, 240}, 4, {60, 120, 60}),
+        split("split 1+1+1, 4 bytes", {60000, 3}, 4, {1, 1, 1}),
+        split("split in 93 parts, 4 bytes", {500, 372}, 4, Dims(93, 4)),
+        broadcast("broadcast of channels, 4 bytes", {64, 1, 1}, 4, {64, 56, 56}),
+        broadcast("broadcast of a row, 1 byte", {1, 3}, 1, {200000, 3}),
+        broadcast("broadcast of columns, 4 bytes", {50000, 1}, 4, {50000, 4}),
+        columns("every second column, 4 bytes", 300, 400, 4, 2),
+    };
+}
+
+void run(const Problem& problem) {
+    std::vector<std::byte> src(static_cast<std::size_t>(problem.src_bytes) + 64);
+    std::vector<std::vector<std::byte>> dsts;
+    std::vector<std::byte*> pointers;
+    // 64-byte aligned, whatever the allocator does: the count must not depend on it.
+    const auto aligned = [](std::vector<std::byte>& bytes) {
+        const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+        return bytes.data() + (64 - address % 64) % 64;
+    };
+    for (const std::int64_t bytes : problem.dst_bytes) dsts.emplace_back(static_cast<std::size_t>(bytes) + 64);
+    for (auto& dst : dsts) pointers.push_back(aligned(dst));
+    const std::byte* source = aligned(src);
+    PlanOptions options;
+    options.dst_alignment = 64;
+    const Program program(problem.transfers, options);
+    program.execute(&source, pointers.data(), 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bool list = argc > 1 && std::strcmp(argv[1], "--list") == 0;
+    for (const Problem& problem : problems()) {
+        if (list) {
+            std::printf("%s\n", problem.name.c_str());
+        } else {
+            run(problem);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,237 @@
+// A built chain: checks the arrays of a call, then runs the passes one after another.
+#include "built_chain.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "dtype.hpp"
+#include "errors.hpp"
+#include "gil.hpp"
+#include "memory.hpp"
+#include "runtime/threads.hpp"
+#include "view/overlap.hpp"
+
+namespace py = pybind11;
+
+namespace dnnmove::python {
+namespace {
+
+constexpr std::size_t kStridedPlans = 32;  // kept per chain
+constexpr std::int64_t kAlignment = 64;        // bytes, of every intermediate
+constexpr std::int64_t kKeptBytes = 64 << 20;  // a larger scratch block is given back after the call
+
+Dims list(std::span<const std::int64_t> span) { return {span.begin(), span.end()}; }
+
+// Strides of axes that take no step do not matter.
+bool same_strides(std::span<const std::int64_t> shape, std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (shape[axis] > 1 && a[axis] != b[axis]) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests)
+    : splits_(chain.splits()), folded_(chain::fold(chain, max_nests)) {
+    sources.push_back(Port{onednn::kArgSrc, "src", src});
+    const std::vector<Dims>& outputs = chain.outputs();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        destinations.push_back(splits_ ? Port{onednn::kArgMultipleDst + static_cast<int>(i), "dst[" + std::to_string(i) + "]",
+                                              MemoryDesc::dense(outputs[i], src.dtype)}
+                                       : Port{onednn::kArgDst, "dst", MemoryDesc::dense(outputs[i], src.dtype)});
+    }
+    for (const chain::Stop& stop : folded_.intermediates) {
+        places_.push_back(scratch_bytes_);
+        scratch_bytes_ += (stop.mosaic.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    row_major_ = make_plans({});
+    const std::size_t steps = chain.steps().size();
+    title_ = "chain of " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " on " + src.repr() + ": " +
+             std::to_string(folded_.passes) + (folded_.passes == 1 ? " pass\n" : " passes\n") +
+             "shape = [digits of each axis, as length@stride in bytes of what is read]\n";
+}
+
+std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vector<Dims>& strides) const {
+    const Layout& source = sources.front().desc.layout;
+    std::vector<Placement> inputs{place(source.dims, source.strides, source.itemsize)};
+    std::vector<Placement> outputs;
+    for (std::size_t i = 0; i < destinations.size(); ++i) {
+        const Layout& layout = destinations[i].desc.layout;
+        outputs.push_back(place(layout.dims, strides.empty() ? layout.strides : strides[i], source.itemsize));
+    }
+    for (const chain::Stop& stop : folded_.intermediates) {
+        const Dims& shape = stop.mosaic.shape();
+        inputs.push_back(place(shape, dense_strides(shape, source.itemsize), source.itemsize));
+        outputs.push_back(inputs.back());
+    }
+    auto plans = std::make_shared<Plans>();
+    for (std::size_t pass = 0; pass < folded_.passes; ++pass) {
+        plans->push_back(std::make_unique<const Plan>(inputs, outputs, folded_.transfers(pass, strides)));
+    }
+    return plans;
+}
+
+std::shared_ptr<const BuiltChain::Plans> BuiltChain::plans_for(const Operand* outs, std::size_t count) const {
+    const auto out_name = [this](std::size_t i) { return splits_ ? "out[" + std::to_string(i) + "]" : std::string("out"); };
+    bool row_major = true;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Layout& layout = destinations[i].desc.layout;
+        const Operand& out = outs[i];
+        if (out.blocked()) {
+            throw ValueError(out_name(i) + " is " +
+                             out.memory()->desc.repr() + " but must have a plain layout");
+        }
+        if (!std::equal(out.shape().begin(), out.shape().end(), layout.dims.begin(), layout.dims.end())) {
+            throw ValueError(out_name(i) + ".shape " +
+                             to_string(list(out.shape())) + " must equal the result's, " + to_string(layout.dims));
+        }
+        row_major = row_major && same_strides(layout.dims, out.strides(), layout.strides);
+    }
+    if (row_major) return row_major_;
+
+    std::vector<Dims> strides;
+    for (std::size_t i = 0; i < count; ++i) strides.push_back(list(outs[i].strides()));
+    const std::lock_guard lock(mutex_);
+    const auto found = strided_.find(strides);
+    if (found != strided_.end()) return found->second;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!overlaps_itself(outs[i].shape(), outs[i].strides(), outs[i].itemsize())) continue;
+        throw ValueError(out_name(i) +
+                         " has elements that share memory (strides " + to_string(strides[i]) + " bytes of shape " +
+                         to_string(list(outs[i].shape())) + "): it cannot be written");
+    }
+    if (strided_.size() == kStridedPlans) strided_.clear();
+    return strided_.emplace(strides, make_plans(strides)).first->second;
+}
+
+void BuiltChain::check_source(const Operand& x) const {
+    const MemoryDesc& desc = sources.front().desc;
+    const Layout& layout = desc.layout;
+    if (!x.blocked() && x.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr())) &&
+        std::equal(x.shape().begin(), x.shape().end(), layout.dims.begin(), layout.dims.end()) &&
+        same_strides(layout.dims, x.strides(), layout.strides)) {
+        return;
+    }
+    if (x.memory() != nullptr) throw ValueError("x is " + x.memory()->desc.repr() + " but must be " + desc.repr());
+    throw ValueError("x has dtype " + x.dtype_name() + ", shape " + to_string(list(x.shape())) + " and strides " +
+                     to_string(list(x.strides())) + " (bytes) but must be " + desc.repr());
+}
+
+PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
+    if (out_object == Py_None) out_object = nullptr;
+    Operand x;
+    x.read(x_object, "x");
+    check_source(x);
+    const int threads = get_num_threads();
+    if (out_object == nullptr) {
+        if (folded_.passes > 1) return call_staged(*row_major_, x, nullptr, threads);
+        const Plan& plan = *row_major_->front();
+        return splits_ ? run_split(plan, x, nullptr, "x", threads) : run_single(plan, x, nullptr, "x", threads);
+    }
+    if (!splits_) {
+        Operand out;
+        out.read(out_object, "out");
+        check_out(out, x, "out", "x");
+        const auto plans = plans_for(&out, 1);
+        return folded_.passes > 1 ? call_staged(*plans, x, &out, threads)
+                                  : run_single(*plans->front(), x, &out, "x", threads);
+    }
+    if (!PyTuple_Check(out_object) && !PyList_Check(out_object)) {
+        throw TypeError("out must be a list or tuple of arrays, not " + type_name(out_object));
+    }
+    const PyRef items = checked(PySequence_Tuple(out_object));
+    Operands outs(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
+    if (outs.size() != destinations.size()) {
+        throw ValueError("out must hold " + std::to_string(destinations.size()) +
+                         " arrays, one per branch, but holds " + std::to_string(outs.size()));
+    }
+    for (std::size_t i = 0; i < outs.size(); ++i) {
+        const std::string name = "out[" + std::to_string(i) + "]";
+        outs[i].read(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), name);
+        check_out(outs[i], x, name, "x");
+    }
+    if (outs.size() == 0) return PyRef::share(items.get());
+    const auto plans = plans_for(&outs[0], outs.size());
+    return folded_.passes > 1 ? call_staged(*plans, x, &outs[0], threads)
+                              : run_split(*plans->front(), x, &outs, "x", threads);
+}
+
+PyRef BuiltChain::call_staged(const Plans& plans, const Operand& x, const Operand* outs, int threads) const {
+    const std::size_t count = destinations.size();
+    std::vector<std::byte*> dsts(count);
+    std::vector<NewArray> results(outs == nullptr ? count : 0);
+    if (outs != nullptr) check_overlap(*plans.front(), &x, 1, "x", outs, count);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (outs == nullptr) {
+            results[i].make(x, destinations[i].desc.layout.dims, {});
+            dsts[i] = results[i].data();
+        } else {
+            dsts[i] = outs[i].data();
+        }
+    }
+    {
+        const ReleasedGil released;
+        run_plans(plans, x.data(), dsts.data(), threads);
+    }
+    const auto result = [&](std::size_t i) {
+        return outs == nullptr ? results[i].finish(x) : PyRef::share(outs[i].object());
+    };
+    if (!splits_) return result(0);
+    PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    for (std::size_t i = 0; i < count; ++i) {
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), result(i).release());
+    }
+    return tuple;
+}
+
+void BuiltChain::FreeScratch::operator()(std::byte* block) const noexcept {
+    ::operator delete(block, std::align_val_t{kAlignment});
+}
+
+BuiltChain::Scratch BuiltChain::take_scratch() const {
+    if (scratch_bytes_ == 0) return nullptr;
+    if (std::byte* kept = spare_.exchange(nullptr)) return Scratch(kept);
+    return Scratch(static_cast<std::byte*>(
+        ::operator new(static_cast<std::size_t>(scratch_bytes_), std::align_val_t{kAlignment})));
+}
+
+void BuiltChain::give_back(Scratch block) const noexcept {
+    if (block != nullptr && scratch_bytes_ <= kKeptBytes) Scratch(spare_.exchange(block.release()));
+}
+
+BuiltChain::~BuiltChain() { Scratch(spare_.exchange(nullptr)); }
+
+void BuiltChain::run_plans(const Plans& plans, const std::byte* src, std::byte* const* dsts, int threads) const {
+    Scratch scratch = take_scratch();
+    std::vector<const std::byte*> from{src};
+    std::vector<std::byte*> to(dsts, dsts + destinations.size());
+    for (const std::int64_t place : places_) {
+        from.push_back(scratch.get() + place);
+        to.push_back(scratch.get() + place);
+    }
+    std::uintptr_t addresses = 0;
+    for (const std::byte* dst : to) addresses |= reinterpret_cast<std::uintptr_t>(dst);
+    for (const auto& plan : plans) {
+        if (plan->bytes() > 0) plan->program(addresses, threads).execute(from.data(), to.data(), threads);
+    }
+    give_back(std::move(scratch));
+}
+
+void BuiltChain::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*) const {
+    run_plans(*row_major_, srcs[0], dsts, get_num_threads());
+}
+
+std::string BuiltChain::impl_info() const { return row_major_->front()->program(0, get_num_threads()).impl_info(); }
+
+std::string BuiltChain::explain() const {
+    std::string text = title_ + folded_.story;
+    const int threads = get_num_threads();
+    for (std::size_t pass = 0; pass < row_major_->size(); ++pass) {
+        text += "pass " + std::to_string(pass + 1) + ", " + (*row_major_)[pass]->program(0, threads).explain();
+    }
+    return text;
+}
+
+}  // namespace dnnmove::python

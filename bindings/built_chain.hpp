@@ -1,0 +1,75 @@
+// A built chain: the passes of a chain as plans, run on arrays, Memory objects and raw pointers.
+#pragma once
+
+#include "numpy_api.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "call.hpp"
+#include "chain/chain.hpp"
+#include "chain/fold.hpp"
+#include "executable.hpp"
+#include "pyref.hpp"
+
+namespace dnnmove::python {
+
+// Immutable but for its cache of plans for outputs that are not row-major and a spare block of scratch
+// memory; may be called from many threads at once, each with scratch memory of its own.
+class BuiltChain final : public Executable {
+public:
+    // `src` is plain, and `chain` starts from its layout.
+    BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests);
+    ~BuiltChain() override;
+
+    // x: an array that lies as the source descriptor says, or such a Memory. out: None, an array or,
+    // where the chain splits, a sequence of arrays, of any strides. One result, or a tuple.
+    PyRef call(PyObject* x, PyObject* out) const;
+
+    std::size_t passes() const { return folded_.passes; }
+    bool splits() const { return splits_; }
+
+    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const override;
+    std::string impl_info() const override;
+    std::string explain() const override;
+
+private:
+    // One plan per pass. Inputs: the source, then the intermediates; outputs: the outputs, then the
+    // intermediates.
+    using Plans = std::vector<std::unique_ptr<const Plan>>;
+
+    struct FreeScratch {
+        void operator()(std::byte* block) const noexcept;
+    };
+    using Scratch = std::unique_ptr<std::byte, FreeScratch>;
+
+    // Memory for all intermediates; fresh pages cost more than a pass, so one block is kept between calls.
+    Scratch take_scratch() const;
+    void give_back(Scratch block) const noexcept;
+
+    // `strides` in bytes, one list per output; empty where all are row-major.
+    std::shared_ptr<const Plans> make_plans(const std::vector<Dims>& strides) const;
+    // The plans for these outputs; ValueError where a shape is wrong or one overlaps itself.
+    std::shared_ptr<const Plans> plans_for(const Operand* outs, std::size_t count) const;
+    void check_source(const Operand& x) const;
+    PyRef call_staged(const Plans& plans, const Operand& x, const Operand* outs, int threads) const;
+    // Without the GIL or with it; throws std::bad_alloc only.
+    void run_plans(const Plans& plans, const std::byte* src, std::byte* const* dsts, int threads) const;
+
+    std::string title_;
+    bool splits_;
+    chain::Folded folded_;
+    std::vector<std::int64_t> places_;  // of the intermediates within the scratch memory, bytes
+    std::int64_t scratch_bytes_ = 0;
+    std::shared_ptr<const Plans> row_major_;
+    mutable std::atomic<std::byte*> spare_{nullptr};  // owned
+    mutable std::mutex mutex_;
+    mutable std::map<std::vector<Dims>, std::shared_ptr<const Plans>> strided_;
+};
+
+}  // namespace dnnmove::python

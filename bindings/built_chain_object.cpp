@@ -1,0 +1,205 @@
+// The Python type BuiltChain: a C type, since for a small array the call is all the cost.
+#include "built_chain.hpp"
+
+#include <pybind11/pybind11.h>
+#include <structmember.h>
+
+#include "chain.hpp"
+#include "errors.hpp"
+#include "onednn_errors.hpp"
+#include "parse.hpp"
+#include "primitive.hpp"
+
+namespace py = pybind11;
+
+namespace dnnmove::python {
+namespace {
+
+struct Object {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    std::shared_ptr<const BuiltChain> built;
+};
+
+PyTypeObject* type = nullptr;  // for the life of the process
+
+const BuiltChain& built_of(PyObject* self) { return *reinterpret_cast<Object*>(self)->built; }
+
+// Runs `body`; what it throws becomes the Python exception.
+template <class Body>
+PyObject* guarded(const Body& body) noexcept {
+    try {
+        return body();
+    } catch (const OneDnnError& error) {
+        set_python_error(error);
+    } catch (...) {
+        dnnmove::set_python_error();
+    }
+    return nullptr;
+}
+
+PyObject* call(PyObject* self, PyObject* const* args, std::size_t count, PyObject* keywords) {
+    static const Signature signature("BuiltChain.__call__", {"x", "out"}, 1, 1);
+    return guarded([&] {
+        std::array<PyObject*, kMaxParameters> values;
+        signature.parse(args, static_cast<std::size_t>(PyVectorcall_NARGS(count)), keywords, values);
+        return built_of(self).call(values[0], values[1]).release();
+    });
+}
+
+PyObject* execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    static const Signature signature("BuiltChain.execute", {"stream", "args"}, 2, 2);
+    return guarded([&]() -> PyObject* {
+        std::array<PyObject*, kMaxParameters> values;
+        signature.parse(args, static_cast<std::size_t>(count), keywords, values);
+        execute_arguments(reinterpret_cast<Object*>(self)->built, values[0], values[1]);
+        Py_RETURN_NONE;
+    });
+}
+
+PyObject* to_python(const std::string& text) {
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
+PyObject* explain(PyObject* self, PyObject*) {
+    return guarded([&] { return to_python(built_of(self).explain()); });
+}
+
+PyObject* repr(PyObject* self) {
+    return guarded([&] {
+        const BuiltChain& built = built_of(self);
+        return to_python("<BuiltChain of " + built.sources.front().desc.repr() + ", outputs: " +
+                         std::to_string(built.destinations.size()) + ", passes: " + std::to_string(built.passes()) + ">");
+    });
+}
+
+PyObject* get_passes(PyObject* self, void*) { return PyLong_FromSize_t(built_of(self).passes()); }
+
+PyObject* get_impl_info(PyObject* self, void*) {
+    return guarded([&] { return to_python(built_of(self).impl_info()); });
+}
+
+PyObject* get_src_desc(PyObject* self, void*) {
+    return guarded([&] { return py::cast(built_of(self).sources.front().desc).release().ptr(); });
+}
+
+PyObject* get_dst_desc(PyObject* self, void*) {
+    return guarded([&]() -> PyObject* {
+        const BuiltChain& built = built_of(self);
+        if (built.splits()) {
+            PyErr_SetString(PyExc_AttributeError, "dst_desc: this chain splits, see dst_descs");
+            return nullptr;
+        }
+        return py::cast(built.destinations.front().desc).release().ptr();
+    });
+}
+
+PyObject* get_dst_descs(PyObject* self, void*) {
+    return guarded([&] {
+        const BuiltChain& built = built_of(self);
+        py::tuple descs(built.destinations.size());
+        for (std::size_t i = 0; i < built.destinations.size(); ++i) descs[i] = py::cast(built.destinations[i].desc);
+        return descs.release().ptr();
+    });
+}
+
+void deallocate(PyObject* self) {
+    PyTypeObject* const type_of_self = Py_TYPE(self);
+    reinterpret_cast<Object*>(self)->built.~shared_ptr();
+    type_of_self->tp_free(self);
+    Py_DECREF(type_of_self);
+}
+
+constexpr const char* kDoc = R"doc(A chain ready to run, made by `Chain.build`.
+
+Call it with an array (or Memory) that lies as ``src_desc`` says: ``f(x)`` returns one new
+C-contiguous array, or a tuple of them where the chain splits; ``f(x, out=...)`` writes to
+arrays of the caller's, of any strides. It may be called from many threads at once.
+
+Attributes
+----------
+passes : int
+    Trips of the data through memory: 1 where all steps fold.
+impl_info_str : str
+    The implementation, for example "native:avx512".
+src_desc : MemoryDesc
+    What `x` must be.
+dst_desc : MemoryDesc
+    What comes out, where the chain does not split.
+dst_descs : tuple of MemoryDesc
+    What comes out, branch by branch.
+)doc";
+
+constexpr const char* kExecuteDoc = R"doc(execute($self, stream, args)
+--
+
+Run the chain on the arguments of oneDNN's flow.
+
+Parameters
+----------
+stream : Stream or None
+    The work is done when the call returns.
+args : dict of int to Memory or array
+    ARG_SRC, and ARG_DST or, where the chain splits, ARG_MULTIPLE_DST + i for branch i.
+
+Raises
+------
+TypeError, ValueError
+    An argument is missing, unknown or does not match its descriptor, or two share bytes.
+)doc";
+
+constexpr const char* kExplainDoc = R"doc(explain($self)
+--
+
+Return how every step was folded, where a pass was needed, and how each pass runs.
+
+Returns
+-------
+str
+    Several lines. An axis of several digits is what a shuffle or a reshape left: its positions
+    count through the digits, most significant first.
+)doc";
+
+}  // namespace
+
+PyRef wrap(std::shared_ptr<const BuiltChain> built) {
+    PyRef self = checked(type->tp_alloc(type, 0));
+    auto* object = reinterpret_cast<Object*>(self.get());
+    object->vectorcall = call;
+    new (&object->built) std::shared_ptr<const BuiltChain>(std::move(built));
+    return self;
+}
+
+void register_built_chain(PyObject* module) {
+    static PyMethodDef methods[] = {
+        {"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(execute)), METH_FASTCALL | METH_KEYWORDS,
+         kExecuteDoc},
+        {"explain", explain, METH_NOARGS, kExplainDoc},
+        {nullptr, nullptr, 0, nullptr}};
+    static PyGetSetDef properties[] = {
+        {"passes", get_passes, nullptr, "Trips of the data through memory.", nullptr},
+        {"impl_info_str", get_impl_info, nullptr, "The implementation, for example \"native:avx512\".", nullptr},
+        {"src_desc", get_src_desc, nullptr, "MemoryDesc of the input.", nullptr},
+        {"dst_desc", get_dst_desc, nullptr, "MemoryDesc of the output of a chain that does not split.", nullptr},
+        {"dst_descs", get_dst_descs, nullptr, "MemoryDescs of all outputs.", nullptr},
+        {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyMemberDef members[] = {
+        {"__vectorcalloffset__", T_PYSSIZET, offsetof(Object, vectorcall), READONLY, nullptr},
+        {nullptr, 0, 0, 0, nullptr}};
+    static PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
+                                  {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+                                  {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                  {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                                  {Py_tp_methods, methods},
+                                  {Py_tp_getset, properties},
+                                  {Py_tp_members, members},
+                                  {0, nullptr}};
+    static PyType_Spec spec{"dnnmove._core.BuiltChain", sizeof(Object), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+                                Py_TPFLAGS_IMMUTABLETYPE,
+                            slots};
+    type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).release());
+    if (PyModule_AddObjectRef(module, "BuiltChain", reinterpret_cast<PyObject*>(type)) != 0) throw PythonError{};
+}
+
+}  // namespace dnnmove::python

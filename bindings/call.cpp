@@ -1,0 +1,153 @@
+// Runs a plan on the arrays of one call: checks, result arrays, threads, the GIL.
+#include "call.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "errors.hpp"
+#include "gil.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kKeepGil = 32 * 1024;  // bytes; releasing costs about as much as moving these
+
+std::int64_t address_of(const Operand& array) noexcept {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(array.data()));
+}
+
+// The bytes between which the array lies, as addresses.
+Extent absolute(const Operand& array, const Placement& placement) noexcept {
+    const std::int64_t base = address_of(array);
+    return {base + placement.extent.low, base + placement.extent.high};
+}
+
+bool apart(const Extent& a, const Extent& b) noexcept { return a.high <= b.low || b.high <= a.low; }
+
+std::string numbered(std::string_view name, std::size_t i, std::size_t count) {
+    return count == 1 ? std::string(name) : std::string(name) + "[" + std::to_string(i) + "]";
+}
+
+[[noreturn]] void fail_overlap(const std::string& out, const std::string& other) {
+    throw ValueError(out + " shares memory with " + other + ": the copy must not overlap what it reads or writes twice");
+}
+
+}  // namespace
+
+void check_out(const Operand& out, const Operand& data, std::string_view out_name, std::string_view data_name) {
+    if (!out.writeable()) throw ValueError(std::string(out_name) + " is read-only: it must be writeable");
+    if (!out.same_dtype(data)) {
+        throw TypeError(std::string(out_name) + ".dtype (" + out.dtype_name() + ") must equal " +
+                        std::string(data_name) + ".dtype (" + data.dtype_name() + ")");
+    }
+}
+
+void check_overlap(const Plan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
+                   const Operand* outs, std::size_t count) {
+    for (std::size_t i = 0; i < input_count; ++i) {
+        const Extent input = absolute(inputs[i], plan.inputs()[i]);
+        for (std::size_t k = 0; k < count; ++k) {
+            if (apart(input, absolute(outs[k], plan.outputs()[k]))) continue;
+            if (overlap(inputs[i].footprint(), outs[k].footprint())) {
+                fail_overlap(numbered("out", k, count), numbered(input_name, i, input_count));
+            }
+        }
+    }
+    if (count < 2) return;
+    // Sorted by where they begin, only neighbours can meet, and their neighbours while they reach on.
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return absolute(outs[a], plan.outputs()[a]).low < absolute(outs[b], plan.outputs()[b]).low;
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t a = order[i];
+        const Extent first = absolute(outs[a], plan.outputs()[a]);
+        if (first.low == first.high) continue;
+        for (std::size_t k = i + 1; k < count; ++k) {
+            const std::size_t b = order[k];
+            const Extent second = absolute(outs[b], plan.outputs()[b]);
+            if (second.low >= first.high) break;
+            if (overlap(outs[a].footprint(), outs[b].footprint())) {
+                fail_overlap(numbered("out", std::max(a, b), count), numbered("out", std::min(a, b), count));
+            }
+        }
+    }
+}
+
+void execute(const Plan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
+             int threads) {
+    if (plan.bytes() == 0) return;
+    std::uintptr_t addresses = 0;
+    for (std::size_t i = 0; i < dst_count; ++i) addresses |= reinterpret_cast<std::uintptr_t>(dsts[i]);
+    const Program& program = plan.program(addresses, threads);
+    if (plan.bytes() <= kKeepGil) {
+        program.execute(srcs, dsts, threads);
+        return;
+    }
+    const ReleasedGil released;
+    program.execute(srcs, dsts, threads);
+}
+
+PyRef run_single(const Plan& plan, const Operand& data, const Operand* out, std::string_view data_name, int threads) {
+    const std::byte* const src = data.data();
+    if (out != nullptr) {
+        check_overlap(plan, &data, 1, data_name, out, 1);
+        std::byte* const dst = out->data();
+        execute(plan, &src, &dst, 1, threads);
+        return PyRef::share(out->object());
+    }
+    const Placement& placement = plan.outputs()[0];
+    NewArray result;
+    result.make(data, placement.shape, placement.c_contiguous ? std::span<const std::int64_t>{} : placement.strides);
+    std::byte* const dst = result.data();
+    execute(plan, &src, &dst, 1, threads);
+    return result.finish(data);
+}
+
+PyRef run_split(const Plan& plan, const Operand& data, const Operands* outs, std::string_view data_name, int threads) {
+    const std::size_t count = plan.outputs().size();
+    const std::byte* const src = data.data();
+    std::vector<std::byte*> dsts(count);
+    PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    const auto put = [&](std::size_t i, PyRef item) {
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), item.release());
+    };
+    if (outs != nullptr) {
+        if (count > 0) check_overlap(plan, &data, 1, data_name, &(*outs)[0], count);
+        for (std::size_t i = 0; i < count; ++i) {
+            dsts[i] = (*outs)[i].data();
+            put(i, PyRef::share((*outs)[i].object()));
+        }
+        execute(plan, &src, dsts.data(), count, threads);
+        return tuple;
+    }
+    std::vector<NewArray> results(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Placement& placement = plan.outputs()[i];
+        results[i].make(data, placement.shape,
+                        placement.c_contiguous ? std::span<const std::int64_t>{} : placement.strides);
+        dsts[i] = results[i].data();
+    }
+    execute(plan, &src, dsts.data(), count, threads);
+    for (std::size_t i = 0; i < count; ++i) put(i, results[i].finish(data));
+    return tuple;
+}
+
+PyRef run_concat(const Plan& plan, const Operands& arrays, const Operand* out, int threads) {
+    std::vector<const std::byte*> srcs(arrays.size());
+    for (std::size_t i = 0; i < arrays.size(); ++i) srcs[i] = arrays[i].data();
+    if (out != nullptr) {
+        check_overlap(plan, &arrays[0], arrays.size(), "arrays", out, 1);
+        std::byte* const dst = out->data();
+        execute(plan, srcs.data(), &dst, 1, threads);
+        return PyRef::share(out->object());
+    }
+    NewArray result;
+    result.make(arrays[0], plan.outputs()[0].shape, {});
+    std::byte* const dst = result.data();
+    execute(plan, srcs.data(), &dst, 1, threads);
+    return result.finish(arrays[0]);
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,50 @@
+// Runs a plan on the arrays of one call: checks, result arrays, threads, the GIL.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <vector>
+
+#include "operand.hpp"
+#include "operation.hpp"
+#include "plan_cache.hpp"
+
+namespace dnnmove {
+
+// Operands of one call that has a variable number of them.
+class Operands {
+public:
+    explicit Operands(std::size_t count) : size_(count) {
+        if (count > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(Operand)) throw std::bad_alloc();
+        if (count > 0) items_.reset(new Operand[count]);
+    }
+    Operand& operator[](std::size_t i) noexcept { return items_[i]; }
+    const Operand& operator[](std::size_t i) const noexcept { return items_[i]; }
+    std::size_t size() const noexcept { return size_; }
+
+private:
+    std::unique_ptr<Operand[]> items_;
+    std::size_t size_;
+};
+
+// Writeable, of the data's dtype: what every `out` must be before anything is planned.
+void check_out(const Operand& out, const Operand& data, std::string_view out_name, std::string_view data_name);
+
+// ValueError where an output shares bytes with an input or with another output. `count` outputs.
+void check_overlap(const Plan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
+                   const Operand* outs, std::size_t count);
+
+// Copies; releases the GIL where the work is large. The pointers are the arrays' first elements.
+void execute(const Plan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
+             int threads);
+
+// One input, one output. Returns `out`'s object, or a new array where `out` is null.
+PyRef run_single(const Plan& plan, const Operand& data, const Operand* out, std::string_view data_name, int threads);
+// One input, any number of outputs: a tuple.
+PyRef run_split(const Plan& plan, const Operand& data, const Operands* outs, std::string_view data_name, int threads);
+// Any number of inputs, one output.
+PyRef run_concat(const Plan& plan, const Operands& arrays, const Operand* out, int threads);
+
+}  // namespace dnnmove

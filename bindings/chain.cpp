@@ -1,0 +1,171 @@
+// Chain: the operations of several calls composed before anything runs.
+#include "numpy_api.hpp"
+
+#include "chain.hpp"
+
+#include <pybind11/pybind11.h>
+
+#include "built_chain.hpp"
+#include "chain_docs.hpp"
+#include "errors.hpp"
+#include "parse.hpp"
+
+namespace py = pybind11;
+
+namespace dnnmove::python {
+namespace {
+
+// The Python object: a chain, and the descriptor with the dtype that the chain does not know.
+struct Chain {
+    MemoryDesc src;
+    chain::Chain steps;
+};
+
+Chain start(const py::object& data_desc) {
+    if (!py::isinstance<MemoryDesc>(data_desc)) {
+        throw TypeError("data_desc (" + type_name(data_desc.ptr()) +
+                        ") must be a MemoryDesc; MemoryDesc.of(array) gives an array's");
+    }
+    const auto& desc = data_desc.cast<const MemoryDesc&>();
+    if (desc.layout.blocked()) {
+        throw ValueError("data_desc " + desc.repr() + " must have a plain layout: reorder to one first");
+    }
+    return Chain{desc, chain::Chain(desc.layout.dims, desc.layout.strides, desc.layout.itemsize)};
+}
+
+Chain start_from(const py::object& array) {
+    Operand data;
+    data.read(array.ptr(), "array");
+    const Dims shape(data.shape().begin(), data.shape().end());
+    const Dims strides(data.strides().begin(), data.strides().end());
+    const auto dtype = py::reinterpret_steal<py::dtype>(data.descr().release());
+    return Chain{MemoryDesc{Layout::strided(shape, strides, data.itemsize()), dtype, {}},
+                 chain::Chain(shape, strides, data.itemsize())};
+}
+
+// The chain with the step that `make` reads from the arguments; what it finds wrong with them is
+// led by the step's number and name, as what the core finds wrong is.
+template <class Make>
+Chain then(const Chain& before, const char* name, const Make& make) {
+    const auto where = [&] { return "step " + std::to_string(before.steps.steps().size() + 1) + " (" + name + "): "; };
+    chain::StepPtr step;
+    try {
+        step = make();
+    } catch (const AxisError& error) {
+        throw AxisError(where() + error.what());
+    } catch (const TypeError& error) {
+        throw TypeError(where() + error.what());
+    } catch (const ValueError& error) {
+        throw ValueError(where() + error.what());
+    }
+    return Chain{before.src, before.steps.then(std::move(step))};
+}
+
+std::string repr(const Chain& chain) { return "Chain(" + chain.src.repr() + ")" + chain.steps.text(); }
+
+py::tuple dst_descs(const Chain& chain) {
+    py::tuple descs(chain.steps.outputs().size());
+    std::size_t i = 0;
+    for (const Dims& shape : chain.steps.outputs()) descs[i++] = py::cast(MemoryDesc::dense(shape, chain.src.dtype));
+    return descs;
+}
+
+bool same(const Chain& a, const Chain& b) { return a.src == b.src && a.steps.text() == b.steps.text(); }
+
+void define_steps(py::class_<Chain>& type) {
+    type.def(
+            "shuffle",
+            [](const Chain& self, py::handle axis, py::handle group_size) {
+                return then(self, "shuffle", [&] {
+                    return chain::shuffle(parse_integer(axis.ptr(), "axis"), parse_integer(group_size.ptr(), "group_size"));
+                });
+            },
+            py::arg("axis"), py::arg("group_size"), kChainShuffleDoc)
+        .def(
+            "shuffle_channels",
+            [](const Chain& self, py::handle axis, py::handle group) {
+                return then(self, "shuffle_channels", [&] {
+                    return chain::shuffle_channels(parse_integer(axis.ptr(), "axis"), parse_integer(group.ptr(), "group"));
+                });
+            },
+            py::arg("axis") = 1, py::arg("group") = 1, kChainShuffleChannelsDoc)
+        .def(
+            "transpose",
+            [](const Chain& self, py::handle input_order) {
+                return then(self, "transpose", [&] { return chain::transpose(parse_integers(input_order.ptr(), "input_order")); });
+            },
+            py::arg("input_order") = py::tuple(), kChainTransposeDoc)
+        .def(
+            "variadic_split",
+            [](const Chain& self, py::handle axis, py::handle split_lengths) {
+                return then(self, "variadic_split", [&] {
+                    return chain::variadic_split(parse_axis(axis.ptr(), "axis"), parse_integers(split_lengths.ptr(), "split_lengths"));
+                });
+            },
+            py::arg("axis"), py::arg("split_lengths"), kChainVariadicSplitDoc)
+        .def(
+            "split",
+            [](const Chain& self, py::handle axis, py::handle num_splits) {
+                return then(self, "split", [&] {
+                    return chain::split(parse_axis(axis.ptr(), "axis"), parse_integer(num_splits.ptr(), "num_splits"));
+                });
+            },
+            py::arg("axis"), py::arg("num_splits"), kChainSplitDoc)
+        .def(
+            "broadcast",
+            [](const Chain& self, py::handle target_shape, py::handle axes_mapping, py::handle mode) {
+                return then(self, "broadcast", [&] {
+                    std::string name(parse_text(mode.ptr(), "mode"));
+                    ops::parse_broadcast_mode(name);
+                    Dims target = parse_integers(target_shape.ptr(), "target_shape");
+                    std::optional<Dims> mapping;
+                    if (!axes_mapping.is_none()) mapping = parse_integers(axes_mapping.ptr(), "axes_mapping");
+                    return chain::broadcast(std::move(target), std::move(mapping), std::move(name));
+                });
+            },
+            py::arg("target_shape"), py::arg("axes_mapping") = py::none(), py::arg("mode") = "numpy", kChainBroadcastDoc)
+        .def(
+            "reshape",
+            [](const Chain& self, py::handle shape) {
+                return then(self, "reshape", [&] { return chain::reshape(parse_integers(shape.ptr(), "shape")); });
+            },
+            py::arg("shape"), kChainReshapeDoc)
+        .def(
+            "index",
+            [](const Chain& self, py::handle key) {
+                return then(self, "index", [&] { return chain::index(parse_index(key.ptr())); });
+            },
+            py::arg("key"), kChainIndexDoc);
+}
+
+}  // namespace
+
+void register_chain(py::module_& module) {
+    register_built_chain(module.ptr());
+    py::class_<Chain> type(module, "Chain", kChainDoc);
+    type.def(py::init(&start), py::arg("data_desc"), "__init__(self, data_desc)\n--\n\n")
+        .def_static("of", &start_from, py::arg("array"), kChainOfDoc);
+    define_steps(type);
+    type.def(
+            "build",
+            [](const Chain& self, py::handle max_nests) {
+                const std::int64_t limit = parse_integer(max_nests.ptr(), "max_nests");
+                if (limit < 1 || limit > static_cast<std::int64_t>(chain::kMaxPieces)) {
+                    throw ValueError("max_nests (" + std::to_string(limit) + ") must lie in [1, " +
+                                     std::to_string(chain::kMaxPieces) + "]");
+                }
+                auto built = std::make_shared<const BuiltChain>(self.steps, self.src, static_cast<std::size_t>(limit));
+                return py::reinterpret_steal<py::object>(wrap(std::move(built)).release());
+            },
+            py::kw_only(), py::arg("max_nests") = chain::kMaxNests, kChainBuildDoc)
+        .def_property_readonly("src_desc", [](const Chain& self) { return self.src; }, "MemoryDesc of the input.")
+        .def_property_readonly("dst_descs", &dst_descs, "MemoryDescs of what the steps so far give, branch by branch.")
+        .def("__eq__", [](const Chain& self, const py::object& other) -> py::object {
+            if (!py::isinstance<Chain>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+            return py::bool_(same(self, other.cast<const Chain&>()));
+        })
+        .def("__hash__", [](const Chain& self) { return py::hash(py::make_tuple(py::cast(self.src), self.steps.text())); })
+        .def("__repr__", &repr);
+}
+
+}  // namespace dnnmove::python

@@ -1,0 +1,30 @@
+// Chain and BuiltChain as Python sees them.
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+#include <vector>
+
+#include "chain/step.hpp"
+#include "pyref.hpp"
+
+namespace pybind11 {
+class module_;
+}
+
+namespace dnnmove::python {
+
+class BuiltChain;
+
+// The entries of a basic index, as `np.s_[...]` gives them. Throws TypeError for anything but integers,
+// slices, None and Ellipsis.
+std::vector<chain::IndexEntry> parse_index(PyObject* key);
+
+// A Python object (callable, with execute and explain) that owns `built`.
+PyRef wrap(std::shared_ptr<const BuiltChain> built);
+void register_built_chain(PyObject* module);
+
+void register_chain(pybind11::module_& module);
+
+}  // namespace dnnmove::python

@@ -1,0 +1,41 @@
+// What DLPack calls a data type, a Python type that speaks it, and memory handed over through it.
+#pragma once
+
+#include "numpy_api.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "dlpack/dlpack.h"
+#include "pyref.hpp"
+
+namespace dnnmove {
+
+// The NumPy dtype of `type`; null (no exception set) where there is none.
+PyRef descr_of(DLDataType type);
+// "bfloat16", "dlpack type code 17 of 4 bits x 2".
+std::string name_of(DLDataType type);
+
+// How objects of one Python type are read. Kept for the life of the process.
+struct ArrayType {
+    PyTypeObject* type = nullptr;
+    bool array = false;                     // has __dlpack__
+    bool memory = false;                    // dnnmove.Memory
+    bool torch = false;                     // torch.Tensor or a subclass
+    bool exact = false;                     // torch.Tensor or Parameter itself: may be read through `api`
+    bool has_namespace = false;             // has __array_namespace__, whose from_dlpack makes results
+    const DLPackExchangeAPI* api = nullptr;  // null where the type offers none
+};
+const ArrayType& array_type_of(PyTypeObject* type);
+
+// New memory as a DLPack tensor: 64-byte aligned, uninitialised (gaps zeroed), with its own copy of
+// shape and strides (bytes, not overlapping; empty for C-contiguous). The owner calls deleter once.
+DLManagedTensorVersioned* allocate_tensor(DLDataType dtype, std::int64_t itemsize, std::span<const std::int64_t> shape,
+                                          std::span<const std::int64_t> strides);
+
+// An object whose __dlpack__ gives `tensor` away; takes ownership.
+PyRef make_exporter(DLManagedTensorVersioned* tensor);
+
+}  // namespace dnnmove

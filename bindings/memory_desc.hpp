@@ -1,0 +1,36 @@
+// MemoryDesc: dims, dtype and layout of a tensor, as oneDNN's memory descriptor.
+#pragma once
+
+#include "operand.hpp"
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <string>
+
+#include "layout/layout.hpp"
+
+namespace dnnmove::python {
+
+// Value type; copies need the GIL (it owns a reference to the dtype).
+struct MemoryDesc {
+    Layout layout;
+    pybind11::dtype dtype;
+    std::string tag;  // the format tag it was made with, for repr; may be empty
+
+    // Dense row-major unless `layout` says otherwise.
+    static MemoryDesc dense(const Dims& dims, const pybind11::dtype& dtype);
+    // Throws TypeError and ValueError that name the argument ("dims", "dtype", "layout").
+    static MemoryDesc parse(pybind11::handle dims, pybind11::handle dtype, pybind11::handle layout);
+    // Of an array as it lies; ValueError where its strides are not whole elements.
+    static MemoryDesc of(const Operand& array);
+
+    bool operator==(const MemoryDesc& other) const;
+    std::string repr() const;
+    // Whether an array has the descriptor's dtype, shape and strides.
+    bool matches(const Operand& array) const;
+};
+
+void register_memory_desc(pybind11::module_& module);
+
+}  // namespace dnnmove::python

@@ -1,0 +1,45 @@
+// The extension module dnnmove._core: registers what the other files define.
+#define DNNMOVE_IMPORT_NUMPY_API
+#include "numpy_api.hpp"
+
+#include <pybind11/pybind11.h>
+
+#include "chain.hpp"
+#include "eager.hpp"
+#include "engine_stream.hpp"
+#include "errors.hpp"
+#include "memory.hpp"
+#include "memory_desc.hpp"
+#include "onednn_errors.hpp"
+#include "openvino_ops.hpp"
+#include "reorder.hpp"
+#include "runtime.hpp"
+#include "shuffle.hpp"
+
+namespace {
+
+int import_numpy() {
+    import_array1(-1);
+    return 0;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, module) {
+    if (import_numpy() != 0) throw pybind11::error_already_set();
+    // Every docstring begins with its own signature, in the form that inspect.signature reads.
+    pybind11::options docstrings;
+    docstrings.disable_function_signatures();
+    module.attr("__version__") = DNNMOVE_VERSION;
+    dnnmove::register_errors(module);
+    dnnmove::python::register_onednn_errors(module);
+    dnnmove::register_runtime(module);
+    dnnmove::python::register_engine_stream(module);
+    dnnmove::python::register_memory_desc(module);
+    dnnmove::python::register_memory(module);
+    dnnmove::python::register_chain(module);
+    dnnmove::register_eager(module.ptr());
+    dnnmove::register_openvino_ops(module);
+    dnnmove::python::register_reorder(module);
+    dnnmove::python::register_shuffle(module);
+}

@@ -1,0 +1,30 @@
+// Arguments that must be objects of this module's types, with errors that name them.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+
+#include "errors.hpp"
+#include "onednn.hpp"
+
+namespace dnnmove::python {
+
+// The C++ object in `value`; `type` is the type's name in the message.
+template <class T>
+const T& to_object(pybind11::handle value, const char* argument, const char* type) {
+    if (!pybind11::isinstance<T>(value)) {
+        throw TypeError(std::string(argument) + " (" + short_repr(value.ptr()) + ") must be a " + type);
+    }
+    return value.cast<const T&>();
+}
+
+// None gives the CPU engine.
+inline std::shared_ptr<onednn::Engine> to_engine(pybind11::handle value) {
+    if (value.is_none()) return onednn::Engine::cpu();
+    to_object<onednn::Engine>(value, "engine", "Engine or None");
+    return value.cast<std::shared_ptr<onednn::Engine>>();
+}
+
+}  // namespace dnnmove::python

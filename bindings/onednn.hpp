@@ -1,0 +1,117 @@
+// oneDNN as the rest of the bindings see it: its engines, streams, reorders and shuffles, without dnnl.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layout/layout.hpp"
+
+namespace dnnmove::onednn {
+
+enum class DataType { undef, f32, f64, f16, bf16, s32, s8, u8, f8_e4m3, f8_e5m2 };
+
+// dnnl_unimplemented.
+inline constexpr int kUnimplemented = 3;
+
+// oneDNN's numbers.
+enum Argument : int {
+    kArgSrc = 1,
+    kArgDst = 17,
+    kArgScratchpad = 80,
+    kArgDiffSrc = 129,
+    kArgDiffDst = 145,
+    kArgMultipleDst = 2048,
+};
+
+enum class PropKind : int {
+    forward_training = 64,
+    forward_inference = 96,
+    backward_data = 160,
+};
+
+// "3.2.0", of the library that is loaded.
+std::string version();
+// Git hash of the library, and the name of its CPU threading runtime.
+std::string version_hash();
+std::string cpu_runtime();
+// Throw OneDnnError when oneDNN refuses.
+void set_verbose(int level);
+void set_primitive_cache_capacity(int capacity);
+int primitive_cache_capacity();
+
+// dnnl::engine of the CPU; shared, immutable, thread-safe.
+class Engine {
+public:
+    explicit Engine(std::size_t index);
+    static const std::shared_ptr<Engine>& cpu();
+    static std::size_t count();
+    struct Impl;
+    const Impl& impl() const { return *impl_; }
+
+private:
+    std::shared_ptr<const Impl> impl_;
+};
+
+// dnnl::stream, in order.
+class Stream {
+public:
+    explicit Stream(std::shared_ptr<Engine> engine);
+    const std::shared_ptr<Engine>& engine() const { return engine_; }
+    void wait() const;
+    struct Impl;
+    const Impl& impl() const { return *impl_; }
+
+private:
+    std::shared_ptr<Engine> engine_;
+    std::shared_ptr<const Impl> impl_;
+};
+
+// Whether oneDNN has the canonical format tag.
+bool has_tag(const std::string& canonical);
+// All canonical tags of the library and their numbers (dnnl_format_tag_t).
+std::vector<std::pair<std::string, int>> all_tags();
+// What oneDNN itself makes of a tag's number: the oracle of the format tag tests.
+Layout layout_of_tag(int tag, const Dims& dims, DataType type);
+// Whether oneDNN's descriptor can hold the layout: type, rank 1 to 12, no negative stride.
+bool can_describe(const Layout& layout, DataType type);
+// oneDNN's own idea of the bytes that the layout needs.
+std::int64_t size_of(const Layout& layout, DataType type);
+
+// How many of the calling thread's threads oneDNN gets for work that writes `bytes`: one where the
+// work is too small to share (waking the others costs more).
+int threads_for(std::int64_t bytes);
+
+// One implementation of one shuffle. Immutable; run may be called from many threads at once.
+class Shuffle {
+public:
+    struct Impl;
+    explicit Shuffle(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+    // oneDNN's impl_info_str.
+    const std::string& info() const;
+    // Bytes of scratch memory that each run takes for itself.
+    std::int64_t scratchpad_bytes() const;
+    // Builds oneDNN's primitive, once; `run` does it otherwise.
+    void prepare(int threads) const;
+    // Pointers to the first element; `data` is diff_dst and `result` diff_src for a backward shuffle.
+    // `stream` may be null: one of this thread's own. Throws OneDnnError.
+    void run(const Stream* stream, const std::byte* data, std::byte* result, int threads) const;
+
+private:
+    std::shared_ptr<const Impl> impl_;
+};
+
+// All of oneDNN's implementations, its best first; empty where it has none. `prop` is
+// backward_data for the backward shuffle. The layout must be one that can_describe() takes.
+std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout& layout, DataType type,
+                              std::size_t axis, std::int64_t group_size);
+
+// Copies between two layouts of the same dims and type; false where oneDNN has no reorder for them.
+bool reorder(const Engine& engine, const Stream* stream, DataType type, const Layout& src_layout, const std::byte* src,
+             const Layout& dst_layout, std::byte* dst, int threads);
+
+}  // namespace dnnmove::onednn

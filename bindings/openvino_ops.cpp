@@ -1,0 +1,162 @@
+// ShuffleChannels, Transpose, VariadicSplit and Broadcast as primitives: Desc -> primitive.
+#include "numpy_api.hpp"
+
+#include "openvino_ops.hpp"
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+#include <vector>
+
+#include "errors.hpp"
+#include "integers.hpp"
+#include "memory_desc.hpp"
+#include "openvino_docs.hpp"
+#include "operation.hpp"
+#include "ops/ops.hpp"
+#include "parse.hpp"
+#include "primitive.hpp"
+
+namespace py = pybind11;
+
+namespace dnnmove {
+namespace {
+
+using python::Executable;
+using python::MemoryDesc;
+using python::Port;
+
+// The problem, validated; one C++ type per operation, so that each has its own Python class.
+template <Op kOp>
+struct Desc {
+    MemoryDesc src;
+    std::vector<MemoryDesc> dsts;
+    Dims parameters;
+    std::string arguments;  // for repr: ", axis=1, group=2"
+    std::shared_ptr<const Plan> plan;
+};
+
+constexpr const char* name_of(Op op) {
+    switch (op) {
+        case Op::shuffle_channels: return "ShuffleChannels";
+        case Op::transpose: return "Transpose";
+        case Op::variadic_split: return "VariadicSplit";
+        default: return "Broadcast";
+    }
+}
+
+template <Op kOp>
+Desc<kOp> make_desc(const py::object& data, Dims parameters, std::string arguments) {
+    if (!py::isinstance<MemoryDesc>(data)) {
+        throw TypeError("data_desc must be a MemoryDesc, not " + type_name(data.ptr()));
+    }
+    Desc<kOp> desc{data.cast<MemoryDesc>(), {}, std::move(parameters), std::move(arguments), nullptr};
+    const Layout& layout = desc.src.layout;
+    if (layout.blocked()) {
+        throw ValueError("data_desc (" + desc.src.repr() + ") has a blocked layout: reorder to a plain one first");
+    }
+    desc.plan = plan_operation(kOp, desc.parameters, {layout.dims, layout.strides}, layout.itemsize, nullptr,
+                               "data_desc.dims");
+    for (const Placement& out : desc.plan->outputs()) {
+        desc.dsts.push_back({Layout::strided(out.shape, out.strides, layout.itemsize), desc.src.dtype, {}});
+    }
+    return desc;
+}
+
+template <Op kOp>
+std::shared_ptr<const Executable> build(py::handle object) {
+    if (!py::isinstance<Desc<kOp>>(object)) {
+        throw TypeError("desc must be a " + std::string(name_of(kOp)) + ".Desc, not " + type_name(object.ptr()));
+    }
+    const auto& desc = object.cast<const Desc<kOp>&>();
+    auto executable = std::make_shared<PlanExecutable>(desc.plan);
+    executable->sources.push_back(Port{onednn::kArgSrc, "src", desc.src});
+    for (std::size_t i = 0; i < desc.dsts.size(); ++i) {
+        const int number = static_cast<int>(i);
+        executable->destinations.push_back(
+            kOp == Op::variadic_split
+                ? Port{onednn::kArgMultipleDst + number, "dst[" + std::to_string(i) + "]", desc.dsts[i]}
+                : Port{onednn::kArgDst, "dst", desc.dsts[i]});
+    }
+    return executable;
+}
+
+// The type, its Desc as an attribute, and what every Desc has.
+template <Op kOp>
+py::class_<Desc<kOp>> define(py::module_& module, const char* doc, const char* desc_doc) {
+    const py::object primitive = make_primitive_type(module, name_of(kOp), doc, build<kOp>);
+    py::class_<Desc<kOp>> desc(primitive, "Desc", desc_doc);
+    desc.def_property_readonly("src_desc", [](const Desc<kOp>& self) { return self.src; }, "MemoryDesc of the input.");
+    if constexpr (kOp == Op::variadic_split) {
+        desc.def_property_readonly("dst_descs", [](const Desc<kOp>& self) {
+                py::tuple descs(self.dsts.size());
+                for (std::size_t i = 0; i < self.dsts.size(); ++i) descs[i] = self.dsts[i];
+                return descs;
+            }, "Tuple of the outputs' MemoryDescs.");
+    } else {
+        desc.def_property_readonly("dst_desc", [](const Desc<kOp>& self) { return self.dsts[0]; },
+                                   "MemoryDesc of the output.");
+    }
+    desc.def("__repr__", [](const Desc<kOp>& self) {
+        return std::string(name_of(kOp)) + ".Desc(" + self.src.repr() + self.arguments + ")";
+    });
+    return desc;
+}
+
+}  // namespace
+
+void register_openvino_ops(py::module_& module) {
+    define<Op::shuffle_channels>(module, kShuffleChannelsClassDoc, kShuffleChannelsDescDoc)
+        .def(py::init([](const py::object& data, const py::object& axis, const py::object& group) {
+                 const std::int64_t at = parse_integer(axis.ptr(), "axis");
+                 const std::int64_t groups = parse_integer(group.ptr(), "group");
+                 return make_desc<Op::shuffle_channels>(
+                     data, {at, groups}, ", axis=" + std::to_string(at) + ", group=" + std::to_string(groups));
+             }),
+             py::arg("data_desc"), py::arg("axis") = 1, py::arg("group") = 1,
+             "__init__(self, data_desc, axis=1, group=1)\n--\n\n");
+
+    define<Op::transpose>(module, kTransposeClassDoc, kTransposeDescDoc)
+        .def(py::init([](const py::object& data, const py::object& order) {
+                 Dims axes = parse_integers(order.ptr(), "input_order");
+                 std::string arguments = ", input_order=" + to_string(axes);
+                 return make_desc<Op::transpose>(data, std::move(axes), std::move(arguments));
+             }),
+             py::arg("data_desc"), py::arg("input_order") = py::tuple(),
+             "__init__(self, data_desc, input_order=())\n--\n\n");
+
+    define<Op::variadic_split>(module, kVariadicSplitClassDoc, kVariadicSplitDescDoc)
+        .def(py::init([](const py::object& data, const py::object& axis, const py::object& split_lengths) {
+                 Dims parameters{parse_axis(axis.ptr(), "axis")};
+                 const Dims lengths = parse_integers(split_lengths.ptr(), "split_lengths");
+                 parameters.insert(parameters.end(), lengths.begin(), lengths.end());
+                 std::string arguments =
+                     ", axis=" + std::to_string(parameters[0]) + ", split_lengths=" + to_string(lengths);
+                 return make_desc<Op::variadic_split>(data, std::move(parameters), std::move(arguments));
+             }),
+             py::arg("data_desc"), py::arg("axis"), py::arg("split_lengths"),
+             "__init__(self, data_desc, axis, split_lengths)\n--\n\n");
+
+    define<Op::broadcast>(module, kBroadcastClassDoc, kBroadcastDescDoc)
+        .def(py::init([](const py::object& data, const py::object& target, const py::object& mapping,
+                         const py::object& mode) {
+                 const ops::BroadcastMode kind = ops::parse_broadcast_mode(parse_text(mode.ptr(), "mode"));
+                 const Dims shape = parse_integers(target.ptr(), "target_shape");
+                 Dims parameters{static_cast<std::int64_t>(kind), mapping.is_none() ? 0 : 1,
+                                 static_cast<std::int64_t>(shape.size())};
+                 parameters.insert(parameters.end(), shape.begin(), shape.end());
+                 std::string arguments = ", target_shape=" + to_string(shape);
+                 if (!mapping.is_none()) {
+                     const Dims axes = parse_integers(mapping.ptr(), "axes_mapping");
+                     parameters.insert(parameters.end(), axes.begin(), axes.end());
+                     arguments += ", axes_mapping=" + to_string(axes);
+                 }
+                 arguments += ", mode=" + short_repr(mode.ptr());
+                 return make_desc<Op::broadcast>(data, std::move(parameters), std::move(arguments));
+             }),
+             py::arg("data_desc"), py::arg("target_shape"), py::arg("axes_mapping") = py::none(),
+             py::arg("mode") = "numpy",
+             "__init__(self, data_desc, target_shape, axes_mapping=None, mode='numpy')\n--\n\n");
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,141 @@
+// The operations as values: which one, and its parameters as numbers.
+#include "operation.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "operand.hpp"
+#include "ops/ops.hpp"
+#include "runtime/error.hpp"
+
+namespace dnnmove {
+namespace {
+
+Dims list(std::span<const std::int64_t> span) { return {span.begin(), span.end()}; }
+
+// "out" or "out[3]".
+std::string out_name(std::size_t i, bool sequence) { return sequence ? "out[" + std::to_string(i) + "]" : "out"; }
+
+Placement place_output(const Dims& shape, const ArrayLayout* out, Dims fresh, std::int64_t itemsize,
+                       const std::string& name) {
+    if (out == nullptr) return place(shape, std::move(fresh), itemsize);
+    if (list(out->shape) != shape) {
+        throw ValueError(name + ".shape " + to_string(list(out->shape)) + " must equal the result's, " +
+                         to_string(shape));
+    }
+    if (overlaps_itself(out->shape, out->strides, itemsize)) {
+        throw ValueError(name + " has elements that share memory (strides " + to_string(list(out->strides)) +
+                         " bytes of shape " + to_string(shape) + "): it cannot be written");
+    }
+    return place(shape, list(out->strides), itemsize);
+}
+
+}  // namespace
+
+std::vector<View> apply(Op op, std::span<const std::int64_t> parameters, const View& data, std::string_view name) {
+    switch (op) {
+        case Op::shuffle: return {ops::shuffle(data, parameters[0], parameters[1], name)};
+        case Op::shuffle_backward: return {ops::shuffle_backward(data, parameters[0], parameters[1], name)};
+        case Op::shuffle_channels: return {ops::shuffle_channels(data, parameters[0], parameters[1], name)};
+        case Op::transpose: return {ops::transpose(data, list(parameters), name)};
+        case Op::variadic_split: return ops::variadic_split(data, parameters[0], list(parameters.subspan(1)), name);
+        case Op::split: return ops::split(data, parameters[0], parameters[1], name);
+        case Op::broadcast: {
+            const auto mode = static_cast<ops::BroadcastMode>(parameters[0]);
+            const auto rank = static_cast<std::size_t>(parameters[2]);
+            std::optional<Dims> mapping;
+            if (parameters[1] != 0) mapping = list(parameters.subspan(3 + rank));
+            return {ops::broadcast(data, list(parameters.subspan(3, rank)), mapping, mode, name)};
+        }
+        case Op::concat: break;
+    }
+    throw std::logic_error("concat has several inputs");
+}
+
+Dims order_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> like, std::int64_t itemsize) {
+    Dims dense = dense_strides(list(shape), itemsize);
+    std::int64_t total = itemsize;
+    std::vector<std::size_t> axes;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (shape[axis] == 0) return dense;
+        total *= shape[axis];
+        if (shape[axis] > 1) axes.push_back(axis);
+    }
+    std::sort(axes.begin(), axes.end(), [&](std::size_t a, std::size_t b) { return like[a] < like[b]; });
+    std::int64_t expected = itemsize;
+    for (const std::size_t axis : axes) {
+        if (like[axis] != expected) return dense;
+        expected *= shape[axis];
+    }
+    // Strides of length-1 axes mean nothing, but torch reads channels_last from them: keep plausible ones.
+    Dims strides = list(like);
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (itemsize == 0 || strides[axis] < itemsize || strides[axis] > total || strides[axis] % itemsize != 0) {
+            if (std::is_sorted(axes.rbegin(), axes.rend())) return dense;
+            strides[axis] = shape[axis] == 1 ? total : strides[axis];
+        }
+    }
+    return strides;
+}
+
+void check_size(const Dims& shape, std::int64_t itemsize, std::string_view name) {
+    if (shape.size() > static_cast<std::size_t>(kMaxRank)) {
+        throw ValueError(std::string(name) + " has " + std::to_string(shape.size()) + " dimensions, but at most " +
+                         std::to_string(kMaxRank) + " are possible");
+    }
+    std::int64_t bytes = std::max<std::int64_t>(itemsize, 1);
+    for (const std::int64_t length : shape) {
+        if (length > 1 && __builtin_mul_overflow(bytes, length, &bytes)) {
+            throw ValueError(std::string(name) + " " + to_string(shape) +
+                             " describes an array of more bytes than 63 bits can count");
+        }
+    }
+}
+
+std::shared_ptr<const Plan> plan_operation(Op op, std::span<const std::int64_t> parameters, const ArrayLayout& data,
+                                           std::int64_t itemsize, const std::vector<ArrayLayout>* outs,
+                                           std::string_view name) {
+    const auto views = apply(op, parameters, View::strided(list(data.shape), list(data.strides), itemsize), name);
+    const bool sequence = op == Op::split || op == Op::variadic_split;
+    if (outs != nullptr && outs->size() != views.size()) {
+        throw ValueError("out must hold " + std::to_string(views.size()) + " arrays, one per part, but holds " +
+                         std::to_string(outs->size()));
+    }
+    std::vector<Placement> outputs;
+    std::vector<Transfer> transfers;
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        const Dims shape = views[i].shape();
+        if (op == Op::broadcast) check_size(shape, itemsize, "target_shape");
+        const Dims fresh = keeps_memory_order(op) ? order_of(data.shape, data.strides, itemsize)
+                                                  : dense_strides(shape, itemsize);
+        outputs.push_back(place_output(shape, outs == nullptr ? nullptr : &(*outs)[i], fresh, itemsize,
+                                       out_name(i, sequence)));
+        transfers.push_back({0, static_cast<int>(i), make_nest(views[i], outputs.back().strides)});
+    }
+    std::vector<Placement> inputs;
+    inputs.push_back(place(list(data.shape), list(data.strides), itemsize));
+    return std::make_shared<const Plan>(std::move(inputs), std::move(outputs), std::move(transfers));
+}
+
+std::shared_ptr<const Plan> plan_concat(std::int64_t axis, const std::vector<ArrayLayout>& arrays, std::int64_t itemsize,
+                                        const ArrayLayout* out) {
+    std::vector<Dims> shapes;
+    std::vector<Placement> inputs;
+    for (const ArrayLayout& array : arrays) {
+        shapes.push_back(list(array.shape));
+        inputs.push_back(place(shapes.back(), list(array.strides), itemsize));
+    }
+    const ops::Concatenation result = ops::concat(shapes, axis);
+    check_size(result.shape, itemsize, "the shape of the result");
+    std::vector<Placement> outputs;
+    outputs.push_back(place_output(result.shape, out, dense_strides(result.shape, itemsize), itemsize, "out"));
+    std::vector<Transfer> transfers;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        const View view = View::strided(shapes[i], inputs[i].strides, itemsize);
+        const Dims& strides = outputs[0].strides;
+        transfers.push_back({static_cast<int>(i), 0, make_nest(view, strides, result.starts[i] * strides[result.axis])});
+    }
+    return std::make_shared<const Plan>(std::move(inputs), std::move(outputs), std::move(transfers));
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,469 @@
+// The primitive types: C heap types whose objects are called without pybind11 in between.
+#include "numpy_api.hpp"
+
+#include "primitive.hpp"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "call.hpp"
+#include "errors.hpp"
+#include "gil.hpp"
+#include "memory.hpp"
+#include "operand.hpp"
+#include "parse.hpp"
+#include "runtime/threads.hpp"
+
+namespace py = pybind11;
+
+namespace dnnmove {
+namespace {
+
+using python::Executable;
+using python::MemoryDesc;
+using python::Port;
+
+constexpr std::int64_t kKeepGil = 32 * 1024;  // bytes; releasing costs about as much as moving these
+
+// A port with what a call compares, ready.
+struct CheckedPort {
+    const Port* port;
+    PyArray_Descr* descr;
+    Extent extent;       // bytes from element (0, 0, ...)
+    bool blocked;
+    bool c_contiguous;
+
+    explicit CheckedPort(const Port& source)
+        : port(&source), descr(reinterpret_cast<PyArray_Descr*>(source.desc.dtype.ptr())) {
+        const Layout& layout = source.desc.layout;
+        blocked = layout.blocked();
+        extent = {layout.lowest(), layout.lowest() + layout.span()};
+        c_contiguous = !blocked && layout.strides == dense_strides(layout.dims, layout.itemsize);
+    }
+
+    bool matches(const Operand& operand) const {
+        const Layout& layout = port->desc.layout;
+        const std::size_t ndim = layout.ndim();
+        if (blocked || operand.blocked()) return operand.memory() != nullptr && operand.memory()->desc == port->desc;
+        if (operand.ndim() != ndim || !operand.has_dtype(descr)) return false;
+        const auto shape = operand.shape();
+        const auto strides = operand.strides();
+        bool same = true;
+        bool empty = false;
+        for (std::size_t axis = 0; axis < ndim; ++axis) {
+            if (shape[axis] != layout.dims[axis]) return false;
+            empty = empty || shape[axis] == 0;
+            same = same && (shape[axis] <= 1 || strides[axis] == layout.strides[axis]);
+        }
+        return same || empty;
+    }
+
+    [[noreturn]] void refuse(const Operand& operand, const std::string& name) const {
+        const Layout& layout = port->desc.layout;
+        const std::string expected = ", but the primitive was made for " + port->desc.repr();
+        if (operand.memory() != nullptr) throw ValueError(name + " is " + operand.memory()->desc.repr() + expected);
+        if (blocked) throw ValueError(name + " is an array" + expected + ": a blocked layout needs a Memory");
+        if (!operand.has_dtype(descr)) throw ValueError(name + " has dtype " + operand.dtype_name() + expected);
+        const Dims shape(operand.shape().begin(), operand.shape().end());
+        if (shape != layout.dims) throw ValueError(name + " has shape " + to_string(shape) + expected);
+        throw ValueError(name + " has strides " + to_string(Dims(operand.strides().begin(), operand.strides().end())) +
+                         " bytes" + expected + ", whose strides are " + to_string(layout.strides) + " bytes");
+    }
+
+    void check(const Operand& operand, const std::string& name) const {
+        if (!matches(operand)) refuse(operand, name);
+    }
+    void check(const Operand& operand, const char* name) const {
+        if (!matches(operand)) refuse(operand, name);
+    }
+};
+
+bool meet(const CheckedPort& a, const Operand& x, const CheckedPort& b, const Operand& y) {
+    const auto address = [](const Operand& operand) { return reinterpret_cast<std::intptr_t>(operand.data()); };
+    if (a.extent.low == a.extent.high || b.extent.low == b.extent.high) return false;
+    if (address(x) + a.extent.high <= address(y) + b.extent.low) return false;
+    if (address(y) + b.extent.high <= address(x) + a.extent.low) return false;
+    return a.blocked || b.blocked || overlap(x.footprint(), y.footprint());
+}
+
+struct State {
+    std::shared_ptr<const Executable> executable;
+    PyRef desc;
+    std::vector<CheckedPort> sources;
+    std::vector<CheckedPort> destinations;
+    std::int64_t bytes = 0;
+
+    State(std::shared_ptr<const Executable> runs, PyObject* made_from)
+        : executable(std::move(runs)), desc(PyRef::share(made_from)) {
+        for (const Port& port : executable->sources) sources.emplace_back(port);
+        for (const Port& port : executable->destinations) {
+            destinations.emplace_back(port);
+            bytes += destinations.back().extent.high - destinations.back().extent.low;
+        }
+    }
+
+    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const {
+        if (bytes <= kKeepGil) {
+            executable->run(srcs, dsts, stream);
+            return;
+        }
+        const ReleasedGil released;
+        executable->run(srcs, dsts, stream);
+    }
+};
+
+struct Primitive {
+    PyObject_HEAD
+    vectorcallfunc call;
+    State* state;
+};
+
+const State& state_of(PyObject* self) { return *reinterpret_cast<Primitive*>(self)->state; }
+
+void check_destination(const CheckedPort& port, const Operand& out, const char* name) {
+    port.check(out, name);
+    if (!out.writeable()) throw ValueError(std::string(name) + " is read-only: it must be writeable");
+    const Layout& layout = port.port->desc.layout;
+    if (!port.blocked && !port.c_contiguous && layout.self_overlaps()) {
+        throw ValueError(std::string(name) + " has elements that share memory: it cannot be written");
+    }
+}
+
+void make_result(NewArray& result, const CheckedPort& port, const Operand& like) {
+    const Layout& layout = port.port->desc.layout;
+    if (like.memory() != nullptr) {
+        result.make_memory(port.port->desc);
+    } else {
+        result.make(like, layout.dims, port.c_contiguous ? std::span<const std::int64_t>{} : layout.strides);
+    }
+}
+
+// prim(x, *, out=None)
+PyObject* call_one(const State& state, const Operand& x, PyObject* out_object) {
+    const CheckedPort& destination = state.destinations[0];
+    const std::byte* const src = x.data();
+    if (out_object != nullptr) {
+        Operand out;
+        out.read(out_object, "out");
+        if (!destination.matches(out) && !destination.blocked && !out.blocked() && !x.blocked() &&
+            overlap(x.footprint(), out.footprint())) {
+            throw ValueError("out shares memory with x, and does not lie as " + destination.port->desc.repr());
+        }
+        check_destination(destination, out, "out");
+        if (meet(state.sources[0], x, destination, out)) throw ValueError("out shares memory with x: in-place is not possible");
+        std::byte* const dst = out.data();
+        state.run(&src, &dst, nullptr);
+        return Py_NewRef(out_object);
+    }
+    NewArray result;
+    make_result(result, destination, x);
+    std::byte* const dst = result.data();
+    state.run(&src, &dst, nullptr);
+    return result.finish(x).release();
+}
+
+// Every output apart from the inputs and the other outputs.
+void check_apart(const State& state, const Operands& srcs, const Operands& dsts) {
+    for (std::size_t i = 0; i < dsts.size(); ++i) {
+        const std::string name = state.destinations[i].port->name;
+        for (std::size_t k = 0; k < srcs.size(); ++k) {
+            if (meet(state.sources[k], srcs[k], state.destinations[i], dsts[i])) {
+                throw ValueError(name + " shares memory with " + state.sources[k].port->name + ": in-place is not possible");
+            }
+        }
+        for (std::size_t k = 0; k < i; ++k) {
+            if (meet(state.destinations[k], dsts[k], state.destinations[i], dsts[i])) {
+                throw ValueError(name + " shares memory with " + state.destinations[k].port->name);
+            }
+        }
+    }
+}
+
+PyObject* call_many(const State& state, PyObject* x, PyObject* out_object) {
+    const std::size_t count = state.destinations.size();
+    Operands source(1);
+    source[0].read(x, "x");
+    state.sources[0].check(source[0], "x");
+    const std::byte* const src = source[0].data();
+    std::vector<std::byte*> dsts(count);
+    PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    if (out_object != nullptr) {
+        if (!PyTuple_Check(out_object) && !PyList_Check(out_object)) {
+            throw TypeError("out must be a list or tuple of arrays, not " + type_name(out_object));
+        }
+        const PyRef items = checked(PySequence_Tuple(out_object));
+        if (static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())) != count) {
+            throw ValueError("out must hold " + std::to_string(count) + " arrays, one per part, but holds " +
+                             std::to_string(PyTuple_GET_SIZE(items.get())));
+        }
+        Operands outs(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::string name = "out[" + std::to_string(i) + "]";
+            outs[i].read(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), name);
+            check_destination(state.destinations[i], outs[i], name.c_str());
+            dsts[i] = outs[i].data();
+        }
+        check_apart(state, source, outs);
+        state.run(&src, dsts.data(), nullptr);
+        return PyRef(items).release();
+    }
+    std::vector<NewArray> results(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        make_result(results[i], state.destinations[i], source[0]);
+        dsts[i] = results[i].data();
+    }
+    state.run(&src, dsts.data(), nullptr);
+    for (std::size_t i = 0; i < count; ++i) {
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), results[i].finish(source[0]).release());
+    }
+    return tuple.release();
+}
+
+bool is_split(const State& state) {
+    return state.destinations.size() != 1 || state.destinations[0].port->arg >= onednn::kArgMultipleDst;
+}
+
+PyObject* primitive_call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) noexcept {
+    try {
+        static const Signature signature("primitive", {"x", "out"}, 1, 1);
+        std::array<PyObject*, kMaxParameters> values;
+        signature.parse(args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), keywords, values);
+        PyObject* out = values[1] == Py_None ? nullptr : values[1];
+        const State& state = state_of(self);
+        if (is_split(state)) return call_many(state, values[0], out);
+        Operand x;
+        x.read(values[0], "x");
+        state.sources[0].check(x, "x");
+        return call_one(state, x, out);
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+std::string describe(const Port& port) { return port.name + " (argument " + std::to_string(port.arg) + ")"; }
+
+void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
+    const onednn::Stream* on = nullptr;
+    if (stream != Py_None) {
+        if (!py::isinstance<onednn::Stream>(stream)) {
+            throw TypeError("stream must be a Stream or None, not " + type_name(stream));
+        }
+        on = py::handle(stream).cast<const onednn::Stream*>();
+    }
+    if (!PyDict_Check(arguments)) {
+        throw TypeError("args must be a dict of argument number to Memory or array, not " + type_name(arguments));
+    }
+    const Executable& executable = *state.executable;
+    const std::size_t source_count = state.sources.size();
+    const std::size_t count = source_count + state.destinations.size();
+    const auto port = [&](std::size_t k) -> const CheckedPort& {
+        return k < source_count ? state.sources[k] : state.destinations[k - source_count];
+    };
+    std::vector<PyRef> values(count);
+    // A copy: reading a key may run code that changes the dict.
+    const PyRef items = checked(PyDict_Items(arguments));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+        PyObject* item = PyList_GET_ITEM(items.get(), i);
+        const std::int64_t arg = parse_integer(PyTuple_GET_ITEM(item, 0), "args key");
+        if (arg == onednn::kArgScratchpad && executable.scratchpad) {
+            Operand scratchpad;
+            scratchpad.read(PyTuple_GET_ITEM(item, 1), "scratchpad");
+            CheckedPort(Port{static_cast<int>(arg), "scratchpad", *executable.scratchpad}).check(scratchpad, "scratchpad");
+            continue;
+        }
+        std::size_t k = 0;
+        while (k < count && port(k).port->arg != arg) ++k;
+        if (k == count) {
+            std::string known;
+            for (std::size_t j = 0; j < count; ++j) known.append(j == 0 ? "" : ", ").append(describe(*port(j).port));
+            throw ValueError("args has the unknown argument " + std::to_string(arg) + "; the primitive takes " + known);
+        }
+        values[k] = PyRef::share(PyTuple_GET_ITEM(item, 1));
+    }
+    Operands srcs(source_count);
+    Operands dsts(count - source_count);
+    std::vector<const std::byte*> from(srcs.size());
+    std::vector<std::byte*> to(dsts.size());
+    for (std::size_t k = 0; k < count; ++k) {
+        const std::string name = describe(*port(k).port);
+        if (!values[k]) throw ValueError("args lacks " + name);
+        Operand& operand = k < source_count ? srcs[k] : dsts[k - source_count];
+        operand.read(values[k].get(), name);
+        if (k < source_count) {
+            port(k).check(operand, name);
+            from[k] = operand.data();
+        } else {
+            check_destination(port(k), operand, name.c_str());
+            to[k - source_count] = operand.data();
+        }
+    }
+    check_apart(state, srcs, dsts);
+    state.run(from.data(), to.data(), on);
+}
+
+PyObject* primitive_execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
+    try {
+        static const Signature signature("execute", {"stream", "args"}, 2, 2);
+        std::array<PyObject*, kMaxParameters> values;
+        signature.parse(args, static_cast<std::size_t>(count), keywords, values);
+        execute_with(state_of(self), values[0], values[1]);
+        Py_RETURN_NONE;
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+PyObject* text(const std::string& string) {
+    return PyUnicode_FromStringAndSize(string.data(), static_cast<Py_ssize_t>(string.size()));
+}
+
+PyObject* primitive_explain(PyObject* self, PyObject*) noexcept {
+    try {
+        return text(state_of(self).executable->explain());
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+PyObject* primitive_impl_info(PyObject* self, void*) noexcept {
+    try {
+        return text(state_of(self).executable->impl_info());
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+PyObject* primitive_repr(PyObject* self) noexcept {
+    try {
+        const State& state = state_of(self);
+        const PyRef desc = checked(PyObject_Repr(state.desc.get()));
+        const char* name = PyUnicode_AsUTF8(desc.get());
+        if (name == nullptr) throw PythonError{};
+        const std::string_view type = Py_TYPE(self)->tp_name;
+        return text("<" + std::string(type.substr(type.rfind('.') + 1)) + " from " + name + ", " + state.executable->impl_info() + ">");
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+void primitive_dealloc(PyObject* self) {
+    PyTypeObject* type = Py_TYPE(self);
+    delete reinterpret_cast<Primitive*>(self)->state;
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+// The builder of each type, kept as a capsule in the type's dict; found through the base class for
+// a Python subclass.
+constexpr const char* kBuilder = "_dnnmove_builder";
+
+PyObject* primitive_new(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcept {
+    try {
+        PyObject* desc = nullptr;
+        static const char* names[] = {"desc", nullptr};
+        static const char* pd_names[] = {"pd", nullptr};
+        const bool pd = keywords != nullptr && PyDict_GetItemString(keywords, "pd") != nullptr;
+        if (PyArg_ParseTupleAndKeywords(args, keywords, "O", const_cast<char**>(pd ? pd_names : names), &desc) == 0) {
+            return nullptr;
+        }
+        const PyRef capsule = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), kBuilder));
+        void* pointer = PyCapsule_GetPointer(capsule.get(), kBuilder);
+        if (pointer == nullptr) throw PythonError{};
+        auto state = std::make_unique<State>((*static_cast<Builder*>(pointer))(desc), desc);
+        PyObject* self = type->tp_alloc(type, 0);
+        if (self == nullptr) return nullptr;
+        auto* primitive = reinterpret_cast<Primitive*>(self);
+        primitive->call = primitive_call;
+        primitive->state = state.release();
+        return self;
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+constexpr const char* kExecuteDoc = R"doc(execute($self, stream, args)
+--
+
+Run on given memory; returns when the work is done.
+
+Parameters
+----------
+stream : Stream or None
+    Where to run.
+args : dict
+    Argument number (ARG_SRC, ARG_DST, ARG_DIFF_DST, ARG_DIFF_SRC, ARG_MULTIPLE_DST + i) to Memory
+    or array, each of exactly its descriptor's dtype, shape and strides.
+
+Raises
+------
+ValueError
+    An argument is missing, unknown, read-only, does not match its descriptor, or shares memory
+    with another.
+TypeError
+    An argument is no array.
+)doc";
+
+constexpr const char* kExplainDoc = R"doc(explain($self)
+--
+
+How it runs, as readable text.
+
+Returns
+-------
+str
+)doc";
+
+}  // namespace
+
+py::object make_primitive_type(py::module_& module, const char* name, const char* doc, Builder build) {
+    static PyMethodDef methods[] = {
+        {"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(primitive_execute)),
+         METH_FASTCALL | METH_KEYWORDS, kExecuteDoc},
+        {"explain", primitive_explain, METH_NOARGS, kExplainDoc},
+        {nullptr, nullptr, 0, nullptr}};
+    static PyGetSetDef properties[] = {
+        {"impl_info_str", primitive_impl_info, nullptr, "The implementation, as \"native:avx512\".", nullptr},
+        {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyMemberDef members[] = {
+        {"__vectorcalloffset__", T_PYSSIZET, offsetof(Primitive, call), READONLY, nullptr},
+        {nullptr, 0, 0, 0, nullptr}};
+    PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(primitive_new)},
+                           {Py_tp_dealloc, reinterpret_cast<void*>(primitive_dealloc)},
+                           {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                           {Py_tp_repr, reinterpret_cast<void*>(primitive_repr)},
+                           {Py_tp_methods, methods},
+                           {Py_tp_getset, properties},
+                           {Py_tp_members, members},
+                           {Py_tp_doc, const_cast<char*>(doc)},
+                           {0, nullptr}};
+    // The name must outlive the type.
+    auto* full_name = new std::string(std::string("dnnmove._core.") + name);
+    PyType_Spec spec{full_name->c_str(), sizeof(Primitive), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+    PyRef type = checked(PyType_FromSpec(&spec));
+    const PyRef builder = checked(PyCapsule_New(new Builder(build), kBuilder, nullptr));
+    if (PyObject_SetAttrString(type.get(), kBuilder, builder.get()) != 0) throw PythonError{};
+    module.attr(name) = py::handle(type.get());
+    return py::reinterpret_steal<py::object>(type.release());
+}
+
+void execute_arguments(std::shared_ptr<const Executable> executable, PyObject* stream, PyObject* args) {
+    execute_with(State(std::move(executable), Py_None), stream, args);
+}
+
+void PlanExecutable::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*) const {
+    if (plan_->bytes() == 0) return;
+    std::uintptr_t addresses = 0;
+    for (std::size_t i = 0; i < destinations.size(); ++i) addresses |= reinterpret_cast<std::uintptr_t>(dsts[i]);
+    const int threads = get_num_threads();
+    plan_->program(addresses, threads).execute(srcs, dsts, threads);
+}
+
+std::string PlanExecutable::impl_info() const { return plan_->program(0, get_num_threads()).impl_info(); }
+
+std::string PlanExecutable::explain() const { return plan_->program(0, get_num_threads()).explain(); }
+
+}  // namespace dnnmove

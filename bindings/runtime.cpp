@@ -1,0 +1,149 @@
+// The Python face of the process: threads, caches, how the extension was built.
+#include "runtime.hpp"
+
+#include <pybind11/pybind11.h>
+
+#include <vector>
+
+#include "errors.hpp"
+#include "onednn.hpp"
+#include "parse.hpp"
+#include "plan_cache.hpp"
+#include "runtime/buffer_pool.hpp"
+#include "runtime/isa.hpp"
+#include "runtime/threads.hpp"
+
+namespace py = pybind11;
+
+namespace dnnmove {
+namespace {
+
+// The context manager num_threads: this thread's limit while it is entered. One object may be
+// entered again while it is entered.
+class ThreadLimit {
+public:
+    explicit ThreadLimit(int threads) : threads_(threads) {}
+    void enter() { before_.push_back(exchange_thread_limit(threads_)); }
+    void exit() {
+        if (before_.empty()) throw ValueError("num_threads was not entered");
+        exchange_thread_limit(before_.back());
+        before_.pop_back();
+    }
+
+private:
+    int threads_;
+    std::vector<int> before_;  // innermost last
+};
+
+py::tuple names(const std::vector<Isa>& isas) {
+    py::tuple tuple(isas.size());
+    for (std::size_t i = 0; i < isas.size(); ++i) tuple[i] = std::string(to_string(isas[i]));
+    return tuple;
+}
+
+// Each instruction set has its own files, and all of an architecture are compiled.
+std::vector<Isa> compiled_isas() {
+#if defined(__x86_64__)
+    return {Isa::avx512_vbmi, Isa::avx512, Isa::avx2, Isa::scalar};
+#else
+    return {Isa::scalar};
+#endif
+}
+
+py::dict build_info() {
+    py::dict info;
+    info["version"] = DNNMOVE_VERSION;
+#if defined(__clang__)
+    info["compiler"] = "Clang " __clang_version__;
+#else
+    info["compiler"] = "GCC " __VERSION__;
+#endif
+    info["cxx_standard"] = static_cast<long>(__cplusplus);
+    info["isa"] = std::string(to_string(best_isa()));
+    info["isas_compiled"] = names(compiled_isas());
+    info["isas_available"] = names(available_isas());
+#if defined(_OPENMP)
+    info["openmp"] = static_cast<long>(_OPENMP);
+#else
+    info["openmp"] = py::none();
+#endif
+    info["onednn_version"] = onednn::version();
+    info["onednn_hash"] = onednn::version_hash();
+    info["onednn_runtime"] = onednn::cpu_runtime();
+    return info;
+}
+
+// For tests.
+py::object buffer_pool() {
+    const BufferPool* pool = process_pool();
+    if (pool == nullptr) return py::none();
+    const BufferPool::State state = pool->state();
+    py::dict info;
+    info["limit"] = state.limit;
+    info["idle_bytes"] = state.idle_bytes;
+    info["idle_buffers"] = state.idle_buffers;
+    info["live_buffers"] = state.live_buffers;
+    return info;
+}
+
+}  // namespace
+
+void register_runtime(py::module_& module) {
+    best_isa();  // a wrong DNNMOVE_ISA fails the import, not a later call
+
+    module.def("build_info", build_info,
+               "build_info()\n--\n\nReturn how the extension was built and what it runs on.\n\n"
+               "Returns\n-------\ndict\n    version, compiler, cxx_standard, isa (in use), isas_compiled,\n"
+               "    isas_available, openmp (date of the specification), onednn_version, onednn_hash,\n"
+               "    onednn_runtime (what its threads are).\n\n"
+               "Examples\n--------\n>>> import dnnmove as dm\n"
+               ">>> dm.build_info()[\"isa\"] in dm.build_info()[\"isas_available\"]\nTrue");
+    module.def(
+        "set_num_threads", [](py::handle n) { set_num_threads(parse_threads(n.ptr(), "n")); }, py::arg("n"),
+        "set_num_threads(n)\n--\n\nSet how many threads a call of this process may use, for dnnmove only.\n\n"
+        "Parameters\n----------\nn : int\n    In [1, 4096].");
+    module.def("get_num_threads", &get_num_threads,
+               "get_num_threads()\n--\n\nReturn how many threads a call on this thread may use.\n\nReturns\n-------\nint");
+    process_pool();  // and so does a wrong DNNMOVE_POOL
+    module.def(
+        "clear_caches",
+        [] {
+            clear_plans();
+            if (BufferPool* pool = process_pool()) pool->clear();
+        },
+        R"(clear_caches()
+--
+
+Forget all plans, and return the memory kept for new results.
+
+Notes
+-----
+Plans go as the threads make their next call. The memory of large results (256 KiB and more) is kept when
+they are dropped, since fresh memory costs more than the copy into it: up to a sixteenth of the machine's
+memory, at most 1 GiB, in at most 256 buffers. It goes back to the system here, at once. The environment
+variable DNNMOVE_POOL, read on import, gives another limit in bytes, as in 268435456 or 256M, or turns this
+off: 0.
+
+Examples
+--------
+>>> import dnnmove as dm
+>>> dm.clear_caches()
+)");
+    module.def("_buffer_pool", buffer_pool, "Return the state of the pool of result buffers, None where it is off.");
+    module.def("_cached_plans", &cached_plans, "Return the number of plans in the shared cache.");
+    py::class_<ThreadLimit>(module, "num_threads",
+                            "Context manager: calls of this thread use at most `n` threads inside.\n\n"
+                            "Parameters\n----------\nn : int\n    In [1, 4096].\n\n"
+                            "Examples\n--------\n>>> import dnnmove as dm\n>>> with dm.num_threads(1):\n"
+                            "...     dm.get_num_threads()\n1")
+        .def(py::init([](py::handle n) { return ThreadLimit(parse_threads(n.ptr(), "n")); }), py::arg("n"),
+             "__init__(self, n)\n--\n\n")
+        .def("__enter__",
+             [](py::object self) {
+                 self.cast<ThreadLimit&>().enter();
+                 return self;
+             })
+        .def("__exit__", [](ThreadLimit& self, const py::args&) { self.exit(); });
+}
+
+}  // namespace dnnmove

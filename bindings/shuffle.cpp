@@ -1,0 +1,167 @@
+// The shuffle primitives: descriptors, primitive descriptors with their implementations, executables.
+#include "shuffle.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "dtype.hpp"
+#include "layout/transfer.hpp"
+#include "onednn_errors.hpp"
+#include "ops/common.hpp"
+#include "primitive.hpp"
+#include "runtime/isa.hpp"
+#include "runtime/threads.hpp"
+
+namespace py = pybind11;
+
+namespace dnnmove::python {
+namespace {
+
+constexpr std::int64_t kTwoGiB = std::int64_t{1} << 31;
+constexpr std::size_t kMaxDims = 12;
+const char* const kVariable = "DNNMOVE_IMPLEMENTATION";
+
+class OneDnnShuffle final : public Executable {
+public:
+    explicit OneDnnShuffle(onednn::Shuffle shuffle) : shuffle_(std::move(shuffle)) {
+        shuffle_.prepare(get_num_threads());
+    }
+
+    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const override {
+        shuffle_.run(stream, srcs[0], dsts[0], onednn::threads_for(destinations[0].desc.layout.size()));
+    }
+    std::string impl_info() const override { return "onednn:" + shuffle_.info(); }
+    std::string explain() const override {
+        return impl_info() + ": oneDNN " + onednn::version() + "'s own shuffle primitive, " +
+               std::to_string(shuffle_.scratchpad_bytes()) + " bytes of scratch memory per call\n";
+    }
+
+private:
+    onednn::Shuffle shuffle_;
+};
+
+// Where oneDNN has a shuffle primitive that is known to be wrong.
+bool onednn_is_wrong(const ShuffleDesc& desc, onednn::DataType type) {
+    const Layout& layout = desc.data.layout;
+    // f64, up to oneDNN 3.8: success, and the output is untouched.
+    if (type == onednn::DataType::f64) return true;
+    // Blocked with a dimension of 0: an integer division by zero.
+    if (layout.empty()) return true;
+    // 32-bit offsets inside an image.
+    const std::int64_t images = desc.axis == 0 ? 1 : layout.dims[0];
+    return layout.blocked() && layout.size() / images >= kTwoGiB;
+}
+
+// The order in which "auto" prefers them: the native engine is ahead of oneDNN's shuffle wherever both
+// were measured.
+bool prefer_onednn(const ShuffleDesc&) { return false; }
+
+}  // namespace
+
+std::string requested_implementation(const std::string& implementation) {
+    if (implementation != "auto") return implementation;
+    const char* value = std::getenv(kVariable);
+    if (value == nullptr || *value == '\0') return implementation;
+    const std::string name(value);
+    if (name != "auto" && name != "native" && name != "onednn") {
+        throw ValueError(std::string(kVariable) + " ('" + name + "') must be 'auto', 'native' or 'onednn'");
+    }
+    return name;
+}
+
+ShuffleDesc ShuffleDesc::make(onednn::PropKind prop, const MemoryDesc& data, std::int64_t axis, std::int64_t group_size) {
+    const bool backward = prop == onednn::PropKind::backward_data;
+    const std::string name = backward ? "diff_data_desc" : "data_desc";
+    const Layout& layout = data.layout;
+    if (layout.ndim() > kMaxDims) {
+        throw ValueError(name + " has " + std::to_string(layout.ndim()) + " dimensions, oneDNN objects have at most " +
+                         std::to_string(kMaxDims));
+    }
+    const std::size_t position = ops::normalize_axis(axis, layout.ndim());
+    const std::int64_t length = layout.dims[position];
+    const std::string dim = ops::named(name + ".dims", position, length);
+    if (length == 0) throw ValueError(dim + " must be at least 1: there is nothing to shuffle");
+    if (group_size < 1 || group_size > length) {
+        throw ValueError(ops::named("group_size", group_size) + " must lie in [1, " + std::to_string(length) +
+                         "] and divide " + dim);
+    }
+    if (length % group_size != 0) throw ValueError(ops::named("group_size", group_size) + " must divide " + dim);
+    if (layout.self_overlaps()) {
+        throw ValueError(name + " (" + data.repr() + ") must not have strides that let elements share bytes");
+    }
+    return ShuffleDesc{prop, data, position, group_size};
+}
+
+ShufflePd::ShufflePd(ShuffleDesc desc, std::shared_ptr<onednn::Engine> engine, const std::string& implementation)
+    : desc_(std::move(desc)),
+      engine_(engine ? std::move(engine) : onednn::Engine::cpu()),
+      choice_(requested_implementation(implementation)) {
+    candidates_.push_back(Candidate{"native:" + std::string(to_string(best_isa())), std::nullopt});
+    const onednn::DataType type = to_onednn(desc_.data.dtype);
+    if (!onednn_is_wrong(desc_, type) && onednn::can_describe(desc_.data.layout, type)) {
+        for (onednn::Shuffle& shuffle :
+             onednn::shuffles(*engine_, desc_.prop, desc_.data.layout, type, desc_.axis, desc_.group_size)) {
+            candidates_.push_back(Candidate{"onednn:" + shuffle.info(), std::move(shuffle)});
+        }
+        if (prefer_onednn(desc_)) std::rotate(candidates_.begin(), candidates_.begin() + 1, candidates_.end());
+    }
+    while (current_ < candidates_.size() && !allowed(candidates_[current_])) ++current_;
+    if (current_ < candidates_.size()) return;
+    if (choice_ == "onednn") {
+        throw UnimplementedError("implementation ('onednn'): oneDNN " + onednn::version() +
+                                 " has no shuffle that is right for " + desc_.data.repr());
+    }
+    std::string names = "'auto', 'native', 'onednn'";
+    for (const Candidate& candidate : candidates_) names += ", '" + candidate.name + "'";
+    throw ValueError("implementation ('" + choice_ + "') must be one of " + names);
+}
+
+bool ShufflePd::allowed(const Candidate& candidate) const {
+    if (choice_ == "auto" || choice_ == candidate.name) return true;
+    return choice_ == (candidate.onednn ? "onednn" : "native");
+}
+
+std::vector<std::string> ShufflePd::implementations() const {
+    std::vector<std::string> names;
+    for (const Candidate& candidate : candidates_) names.push_back(candidate.name);
+    return names;
+}
+
+std::string ShufflePd::info() const { return candidates_[current_].name; }
+
+bool ShufflePd::next() {
+    for (std::size_t k = current_ + 1; k < candidates_.size(); ++k) {
+        if (!allowed(candidates_[k])) continue;
+        current_ = k;
+        return true;
+    }
+    return false;
+}
+
+std::int64_t ShufflePd::scratchpad_bytes() const {
+    const auto& shuffle = candidates_[current_].onednn;
+    return shuffle ? shuffle->scratchpad_bytes() : 0;
+}
+
+std::shared_ptr<const Executable> ShufflePd::build() const {
+    const Layout& layout = desc_.data.layout;
+    std::shared_ptr<Executable> executable;
+    if (const auto& shuffle = candidates_[current_].onednn) {
+        executable = std::make_shared<OneDnnShuffle>(*shuffle);
+    } else {
+        const std::int64_t group = desc_.backward() ? layout.dims[desc_.axis] / desc_.group_size : desc_.group_size;
+        executable = std::make_shared<PlanExecutable>(std::make_shared<const Plan>(
+            std::vector<Placement>{}, std::vector<Placement>{}, shuffle_transfers(layout, desc_.axis, group)));
+    }
+    if (desc_.backward()) {
+        executable->sources.push_back(Port{onednn::kArgDiffDst, "diff_dst", desc_.data});
+        executable->destinations.push_back(Port{onednn::kArgDiffSrc, "diff_src", desc_.data});
+    } else {
+        executable->sources.push_back(Port{onednn::kArgSrc, "src", desc_.data});
+        executable->destinations.push_back(Port{onednn::kArgDst, "dst", desc_.data});
+    }
+    executable->scratchpad = MemoryDesc::dense({scratchpad_bytes()}, py::dtype::of<std::uint8_t>());
+    return executable;
+}
+
+}  // namespace dnnmove::python

@@ -1,0 +1,66 @@
+// The shuffle primitives: descriptors, primitive descriptors with their implementations, executables.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executable.hpp"
+#include "memory_desc.hpp"
+#include "onednn.hpp"
+
+namespace dnnmove::python {
+
+// The problem, validated. `axis` is non-negative.
+struct ShuffleDesc {
+    onednn::PropKind prop;
+    MemoryDesc data;  // of source and destination
+    std::size_t axis;
+    std::int64_t group_size;
+
+    bool backward() const { return prop == onednn::PropKind::backward_data; }
+    // Throws AxisError and ValueError; messages name `data_desc`, or `diff_data_desc` when backward.
+    static ShuffleDesc make(onednn::PropKind prop, const MemoryDesc& data, std::int64_t axis, std::int64_t group_size);
+};
+
+// A problem and the implementations that can run it, best first, one of them current.
+class ShufflePd {
+public:
+    // `implementation`: "auto", "native", "onednn" or an entry of `implementations`. Throws
+    // UnimplementedError where the forced one is not to be had.
+    ShufflePd(ShuffleDesc desc, std::shared_ptr<onednn::Engine> engine, const std::string& implementation);
+
+    const ShuffleDesc& desc() const { return desc_; }
+    const std::shared_ptr<onednn::Engine>& engine() const { return engine_; }
+    std::vector<std::string> implementations() const;
+    std::string info() const;
+    // Moves to the next implementation that the caller's choice allows; false past the last.
+    bool next();
+    std::int64_t scratchpad_bytes() const;
+    // Plans (native) or takes oneDNN's primitive.
+    std::shared_ptr<const Executable> build() const;
+
+private:
+    struct Candidate {
+        std::string name;
+        std::optional<onednn::Shuffle> onednn;  // empty: native
+    };
+    bool allowed(const Candidate& candidate) const;
+
+    ShuffleDesc desc_;
+    std::shared_ptr<onednn::Engine> engine_;
+    std::string choice_;
+    std::vector<Candidate> candidates_;
+    std::size_t current_ = 0;
+};
+
+// `implementation`, or what DNNMOVE_IMPLEMENTATION says where that is "auto". Throws ValueError for an
+// unknown name in the variable.
+std::string requested_implementation(const std::string& implementation);
+
+void register_shuffle(pybind11::module_& module);
+
+}  // namespace dnnmove::python

@@ -1,0 +1,56 @@
+// A chain: a source layout and the steps to take from it, validated one by one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chain/step.hpp"
+#include "view/dims.hpp"
+
+namespace dnnmove::chain {
+
+inline constexpr std::size_t kMaxSteps = 256;
+inline constexpr std::size_t kMaxRank = 64;  // NumPy's limit
+
+// The arrays after one step, all branches in order, depth first.
+struct Level {
+    std::vector<Dims> shapes;
+    // Branch b of the level before became [begins[b], begins[b + 1]) of this one.
+    std::vector<std::size_t> begins;
+};
+
+// Immutable and cheap to copy. Every step applies to all branches that the splits before it made.
+class Chain {
+public:
+    // `strides` in bytes.
+    Chain(Dims shape, Dims strides, std::int64_t itemsize);
+
+    // The chain with one more step; throws what the eager function throws, its message led by the
+    // step's number and name ("step 2 (transpose): ...").
+    Chain then(StepPtr step) const;
+
+    const Dims& shape() const { return shape_; }
+    const Dims& strides() const { return strides_; }
+    std::int64_t itemsize() const { return itemsize_; }
+    const std::vector<StepPtr>& steps() const { return steps_; }
+    // levels()[0] is the source alone, levels()[k] what step k (from 1) leaves.
+    const std::vector<std::shared_ptr<const Level>>& levels() const { return levels_; }
+    const std::vector<Dims>& outputs() const { return levels_.back()->shapes; }
+    // True where a split is among the steps: the outputs are then many, even if there is one.
+    bool splits() const { return splits_; }
+    // ".transpose(input_order=(0, 2, 1)).split(axis=0, num_splits=2)"
+    std::string text() const;
+
+private:
+    Dims shape_;
+    Dims strides_;
+    std::int64_t itemsize_;
+    std::vector<StepPtr> steps_;
+    std::vector<std::shared_ptr<const Level>> levels_;
+    bool splits_ = false;
+};
+
+}  // namespace dnnmove::chain

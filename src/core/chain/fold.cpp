@@ -1,0 +1,256 @@
+// Folding a chain: composes steps until a mosaic grows too many pieces, and chooses where to stop then.
+//
+// The steps form a tree (a split has several children). For each place where composition may
+// start anew, a search over the nodes below finds the cheapest set of stops; results are kept per
+// place, so the work is at most nodes x depth compositions. A chain that folds whole, nearly every
+// one, costs a single walk.
+#include "chain/fold.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "runtime/error.hpp"
+
+namespace dnnmove::chain {
+namespace {
+
+// Branch `branch` after `step` steps.
+struct Node {
+    std::size_t step;
+    std::size_t branch;
+    auto operator<=>(const Node&) const = default;
+};
+
+// Less is better: bytes that stop in memory, then nests.
+struct Cost {
+    std::int64_t bytes = 0;
+    std::size_t nests = 0;
+    auto operator<=>(const Cost&) const = default;
+};
+constexpr std::int64_t kLine = 64;                 // bytes
+constexpr std::size_t kFewNests = 16;              // are never torn
+constexpr std::int64_t kCachedBytes = 1024 * 1024;  // below this lines stay in the cache between nests
+constexpr std::int64_t kTornLines = 4;             // lines touched per line of the array
+
+constexpr Cost kImpossible{std::numeric_limits<std::int64_t>::max(), 0};
+
+Cost sum(const Cost& a, const Cost& b) {
+    Cost total;
+    if (__builtin_add_overflow(a.bytes, b.bytes, &total.bytes)) return kImpossible;
+    total.nests = a.nests + b.nests;
+    return a == kImpossible || b == kImpossible ? kImpossible : total;
+}
+
+// Cache lines that one side of a nest touches; `stride` says which side.
+std::int64_t lines(const Nest& nest, std::int64_t Loop::* stride) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> loops;  // stride, extent
+    for (const Loop& loop : nest.loops) {
+        if (loop.*stride != 0) loops.emplace_back(std::abs(loop.*stride), loop.extent);
+    }
+    std::sort(loops.begin(), loops.end());
+    std::int64_t count = 1;
+    std::int64_t span = nest.itemsize;  // bytes that lie close together
+    for (const auto& [step, extent] : loops) {
+        if (step < kLine || step <= span) {
+            span += (extent - 1) * step;
+        } else {
+            count *= extent;
+        }
+    }
+    return count * ((span + kLine - 1) / kLine);
+}
+
+// Many nests that take a few bytes of every cache line each cross memory more often than two passes do.
+bool is_torn(const std::vector<Nest>& nests, std::int64_t bytes) {
+    if (nests.size() <= kFewNests || bytes < kCachedBytes) return false;
+    std::int64_t touched = 0;
+    for (const Nest& nest : nests) touched += lines(nest, &Loop::src_stride) + lines(nest, &Loop::dst_stride);
+    return touched > kTornLines * 2 * (bytes / kLine);
+}
+
+class Folder {
+public:
+    Folder(const Chain& chain, std::size_t max_nests) : chain_(chain), max_nests_(max_nests) {}
+
+    Folded run() {
+        const Mosaic source(chain_.shape(), chain_.strides(), chain_.itemsize());
+        search(kSource, Node{0, 0}, source);
+        notes_.resize(chain_.steps().size() + 1);
+        std::vector<Mosaic> path;
+        emit(kSource, Node{0, 0}, source, 0, 0, path);
+        tell();
+        return std::move(folded_);
+    }
+
+private:
+    // Where a composition starts: the chain's source, or an intermediate at a node.
+    using Base = std::optional<Node>;
+    static constexpr Base kSource = std::nullopt;
+
+    bool last(const Node& node) const { return node.step == chain_.steps().size(); }
+
+    Node child(const Node& node, std::size_t i) const {
+        return Node{node.step + 1, chain_.levels()[node.step + 1]->begins[node.branch] + i};
+    }
+
+    // The cost of all below `node`, whose array is `mosaic` over the base.
+    Cost search(const Base& base, const Node& node, const Mosaic& mosaic) {
+        std::size_t nests = mosaic.pieces().size();
+        bool writable = true;
+        if (nests > 1) {
+            const std::vector<Nest> copies = mosaic.dense_nests();
+            nests = copies.size();
+            writable = nests <= max_nests_ && !is_torn(copies, mosaic.bytes());
+        }
+        if (last(node)) return writable ? Cost{0, nests} : kImpossible;
+        Cost onward;
+        try {
+            const std::vector<Mosaic> next = chain_.steps()[node.step]->apply(mosaic);
+            for (std::size_t i = 0; i < next.size(); ++i) onward = sum(onward, search(base, child(node, i), next[i]));
+        } catch (const NotOneView&) {
+            onward = kImpossible;
+        }
+        if (onward.bytes == 0 || !writable || base == node) return onward;
+        const Cost stop = sum(Cost{mosaic.bytes(), nests}, search_from(node, mosaic));
+        if (stop < onward) {
+            stops_.insert({base, node});
+            return stop;
+        }
+        return onward;
+    }
+
+    // The cost of all below `node` when its array has stopped in memory.
+    Cost search_from(const Node& node, const Mosaic& mosaic) {
+        const auto known = costs_.find(node);
+        if (known != costs_.end()) return known->second;
+        const Cost cost = search(node, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()));
+        costs_.emplace(node, cost);
+        return cost;
+    }
+
+    // Repeats the walk with the stops chosen, and writes down what it finds. `path`: the mosaics
+    // since the base, to recognise steps that undo others.
+    void emit(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
+              std::vector<Mosaic>& path) {
+        note(node, mosaic, path);
+        if (last(node)) {
+            folded_.passes = std::max(folded_.passes, pass + 1);
+            folded_.outputs.push_back(Stop{mosaic, source, pass, node.step, node.branch});
+            return;
+        }
+        if (stops_.contains({base, node})) {
+            folded_.intermediates.push_back(Stop{mosaic, source, pass, node.step, node.branch});
+            const int reader = static_cast<int>(folded_.intermediates.size());
+            add_note(node, "stops in memory here (" + std::to_string(mosaic.bytes()) + " bytes, written by pass " +
+                               std::to_string(pass + 1) + "): what follows would take more than " +
+                               std::to_string(max_nests_) + (max_nests_ == 1 ? " nest" : " nests, or many that tear cache lines apart"));
+            std::vector<Mosaic> fresh;
+            return follow(Base{node}, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()), reader, pass + 1, fresh);
+        }
+        follow(base, node, mosaic, source, pass, path);
+    }
+
+    void follow(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
+                std::vector<Mosaic>& path) {
+        path.push_back(mosaic);
+        const std::vector<Mosaic> next = chain_.steps()[node.step]->apply(mosaic);
+        for (std::size_t i = 0; i < next.size(); ++i) emit(base, child(node, i), next[i], source, pass, path);
+        path.pop_back();
+    }
+
+    void note(const Node& node, const Mosaic& mosaic, const std::vector<Mosaic>& path) {
+        std::string text = to_string(mosaic.shape()) + " = " + mosaic.describe();
+        for (std::size_t back = 2; back <= path.size() && node.step > 0; ++back) {
+            if (path[path.size() - back] != mosaic) continue;
+            const std::size_t since = node.step - back;
+            text += since == 0 ? ", the source again" : ", undone: as after step " + std::to_string(since);
+            break;
+        }
+        if (node.step > 0 && !path.empty() && path.back() == mosaic) text += ", changes nothing";
+        add_note(node, std::move(text));
+    }
+
+    void add_note(const Node& node, std::string text) {
+        auto& notes = notes_[node.step];
+        if (!notes.empty() && notes.back().text == text) {
+            ++notes.back().times;
+        } else if (notes.size() < kNotes) {
+            notes.push_back(Note{std::move(text), 1});
+        }
+    }
+
+    // One paragraph per step from the notes, then where each output comes from.
+    void tell() {
+        std::string& story = folded_.story;
+        for (std::size_t step = 0; step < notes_.size(); ++step) {
+            const std::size_t branches = chain_.levels()[step]->shapes.size();
+            story += step == 0 ? "source" : "step " + std::to_string(step) + " " + chain_.steps()[step - 1]->text();
+            if (branches != 1) story += ": " + std::to_string(branches) + " branches";
+            story += "\n";
+            for (const Note& note : notes_[step]) {
+                story += "    " + note.text + (note.times > 1 ? " (" + std::to_string(note.times) + " times)" : "") + "\n";
+            }
+            if (notes_[step].size() == kNotes) story += "    ...\n";
+        }
+        for (std::size_t i = 0; i < folded_.outputs.size() && i <= kNotes; ++i) {
+            if (i == kNotes) {
+                story += "...\n";
+                break;
+            }
+            const Stop& stop = folded_.outputs[i];
+            const std::vector<Nest> nests = stop.mosaic.dense_nests();
+            story += "output " + std::to_string(i) + ": pass " + std::to_string(stop.pass + 1) + ", " +
+                     (nests.size() == 1 ? "1 nest" : std::to_string(nests.size()) + " nests") +
+                     (is_plain_copy(nests) ? ", a plain copy" : "") + "\n";
+        }
+    }
+
+    // Whether the nests of a row-major array copy consecutive bytes.
+    static bool is_plain_copy(const std::vector<Nest>& nests) {
+        if (nests.size() != 1) return false;
+        const auto& loops = nests.front().loops;
+        return loops.empty() || (loops.size() == 1 && loops[0].src_stride == loops[0].dst_stride);
+    }
+
+    // A line of the story, and how many branches in a row it is true of.
+    struct Note {
+        std::string text;
+        std::size_t times;
+    };
+    static constexpr std::size_t kNotes = 12;  // per step, so that a thousand branches stay readable
+
+    const Chain& chain_;
+    std::size_t max_nests_;
+    std::map<Node, Cost> costs_;
+    std::set<std::pair<Base, Node>> stops_;
+    std::vector<std::vector<Note>> notes_;
+    Folded folded_;
+};
+
+}  // namespace
+
+Folded fold(const Chain& chain, std::size_t max_nests) { return Folder(chain, max_nests).run(); }
+
+std::vector<Transfer> Folded::transfers(std::size_t pass, const std::vector<Dims>& strides) const {
+    std::vector<Transfer> all;
+    int dst = 0;
+    const auto append = [&](const Stop& stop, std::vector<Nest> nests) {
+        for (Nest& nest : nests) all.push_back(Transfer{stop.source, dst, std::move(nest)});
+    };
+    for (std::size_t i = 0; i < outputs.size(); ++i, ++dst) {
+        if (outputs[i].pass != pass) continue;
+        append(outputs[i], strides.empty() ? outputs[i].mosaic.dense_nests() : outputs[i].mosaic.nests(strides[i]));
+    }
+    for (const Stop& stop : intermediates) {
+        if (stop.pass == pass) append(stop, stop.mosaic.dense_nests());
+        ++dst;
+    }
+    return all;
+}
+
+}  // namespace dnnmove::chain

@@ -1,0 +1,264 @@
+// Mosaics: the operations, each a change of positions along axes.
+#include "chain/mosaic.hpp"
+
+#include <algorithm>
+
+#include "runtime/error.hpp"
+
+namespace dnnmove::chain {
+namespace {
+
+// `piece` with `axis` replaced; the offset of `positions` moves to the piece.
+Piece replaced(const Piece& piece, std::size_t axis, Positions positions) {
+    Piece result = piece;
+    result.offset += positions.offset;
+    positions.offset = 0;
+    result.axes[axis] = std::move(positions);
+    return result;
+}
+
+void add(std::vector<Piece>& pieces, Piece piece) {
+    if (pieces.size() == kMaxPieces) throw NotOneView("more than " + std::to_string(kMaxPieces) + " nests");
+    pieces.push_back(std::move(piece));
+}
+
+// high * low_length + low as one set again.
+Positions combine(const Positions& high, const Positions& low, std::int64_t low_length) {
+    Positions both{high.start * low_length + low.start, high.offset + low.offset, {}};
+    for (const Term& term : high.terms) both.terms.push_back(Term{term.extent, term.step * low_length, term.stride});
+    both.terms.insert(both.terms.end(), low.terms.begin(), low.terms.end());
+    normalize(both);
+    return both;
+}
+
+// Joins `b` to `a` where they differ along one axis only and one box holds both.
+bool join_pieces(Piece& a, const Piece& b) {
+    std::size_t differs = a.axes.size();
+    for (std::size_t axis = 0; axis < a.axes.size(); ++axis) {
+        if (a.axes[axis] == b.axes[axis]) continue;
+        if (differs != a.axes.size()) return false;
+        differs = axis;
+    }
+    if (differs == a.axes.size()) return false;
+    Positions ours = a.axes[differs];
+    Positions theirs = b.axes[differs];
+    ours.offset = a.offset;
+    theirs.offset = b.offset;
+    if (!chain::join(ours, theirs)) return false;
+    a.offset = 0;
+    a = replaced(a, differs, std::move(ours));
+    return true;
+}
+
+// Axes [old_begin, old_end) of one shape hold the same elements as [new_begin, new_end) of another.
+struct Group {
+    std::size_t old_begin, old_end, new_begin, new_end;
+};
+
+// The finest groups of a reshape; neither shape is empty of elements.
+std::vector<Group> group_axes(const Dims& from, const Dims& to) {
+    std::vector<Group> groups;
+    std::size_t i = 0, j = 0;
+    while (i < from.size() || j < to.size()) {
+        Group group{i, i, j, j};
+        std::int64_t ours = 1, theirs = 1;
+        do {
+            if (i < from.size() && (ours <= theirs || j == to.size())) {
+                ours *= from[i++];
+            } else {
+                theirs *= to[j++];
+            }
+        } while (ours != theirs);
+        group.old_end = i;
+        group.new_end = j;
+        groups.push_back(group);
+    }
+    return groups;
+}
+
+}  // namespace
+
+Mosaic::Mosaic(const Dims& shape, const Dims& strides, std::int64_t itemsize) : shape_(shape), itemsize_(itemsize) {
+    if (empty()) return;
+    Piece piece;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        piece.axes.push_back(Positions::all(shape[axis], strides[axis]));
+    }
+    pieces_.push_back(std::move(piece));
+}
+
+Mosaic Mosaic::dense(const Dims& shape, std::int64_t itemsize) {
+    return Mosaic(shape, dense_strides(shape, itemsize), itemsize);
+}
+
+bool Mosaic::empty() const { return std::find(shape_.begin(), shape_.end(), 0) != shape_.end(); }
+
+void Mosaic::join() {
+    bool joined = pieces_.size() > 1;
+    while (joined) {
+        joined = false;
+        for (std::size_t i = 0; i < pieces_.size(); ++i) {
+            for (std::size_t j = i + 1; j < pieces_.size();) {
+                if (join_pieces(pieces_[i], pieces_[j])) {
+                    pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(j));
+                    joined = true;
+                } else {
+                    ++j;
+                }
+            }
+        }
+    }
+}
+
+Mosaic Mosaic::transpose(const std::vector<std::size_t>& order) const {
+    Mosaic result = *this;
+    for (std::size_t axis = 0; axis < order.size(); ++axis) result.shape_[axis] = shape_[order[axis]];
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+        for (std::size_t axis = 0; axis < order.size(); ++axis) {
+            result.pieces_[i].axes[axis] = pieces_[i].axes[order[axis]];
+        }
+    }
+    return result;
+}
+
+Mosaic Mosaic::swap_halves(std::size_t axis, std::int64_t low) const {
+    if (empty() || low == 1 || low == shape_[axis]) return *this;
+    const std::int64_t high = shape_[axis] / low;
+    Mosaic result = *this;
+    result.pieces_.clear();
+    for (const Piece& piece : pieces_) {
+        for (const auto& [first, second] : divide(piece.axes[axis], low, kMaxPieces)) {
+            add(result.pieces_, replaced(piece, axis, combine(second, first, high)));
+        }
+    }
+    result.join();
+    return result;
+}
+
+Mosaic Mosaic::take(std::size_t axis, std::int64_t begin, std::int64_t step, std::int64_t count) const {
+    if (count == shape_[axis] && (step > 0 || count <= 1)) return *this;
+    Mosaic result = *this;
+    result.shape_[axis] = count;
+    result.pieces_.clear();
+    if (result.empty()) return result;
+    const std::int64_t pace = count == 1 ? 1 : step < 0 ? -step : step;
+    const std::int64_t reach = (count - 1) * pace;
+    const std::int64_t first = count > 1 && step < 0 ? begin - reach : begin;
+    for (const Piece& piece : pieces_) {
+        for (const Positions& within : cut(piece.axes[axis], first, first + reach + 1, kMaxPieces)) {
+            for (Positions& kept : every(within, pace, kMaxPieces)) {
+                if (step < 0) reverse(kept, count);
+                add(result.pieces_, replaced(piece, axis, std::move(kept)));
+            }
+        }
+    }
+    result.join();
+    return result;
+}
+
+Mosaic Mosaic::reshape(const Dims& shape) const {
+    if (shape == shape_) return *this;
+    Mosaic result;
+    result.itemsize_ = itemsize_;
+    result.shape_ = shape;
+    if (empty()) return result;
+
+    // One axis per group first: pieces that an earlier reshape cut may join there.
+    const std::vector<Group> groups = group_axes(shape_, shape);
+    Mosaic flat;
+    for (const Piece& piece : pieces_) {
+        Piece& to = flat.pieces_.emplace_back();
+        to.offset = piece.offset;
+        for (const Group& group : groups) {
+            Positions all;
+            for (std::size_t axis = group.old_begin; axis < group.old_end; ++axis) {
+                all = combine(all, piece.axes[axis], shape_[axis]);
+            }
+            to.axes.push_back(std::move(all));
+        }
+    }
+    flat.join();
+
+    // Then the low axes of every group are divided off, last first.
+    result.pieces_ = std::move(flat.pieces_);
+    for (std::size_t g = groups.size(); g-- > 0;) {
+        const Group& group = groups[g];
+        const auto position = static_cast<std::ptrdiff_t>(g);
+        if (group.new_begin == group.new_end) {
+            for (Piece& piece : result.pieces_) piece.axes.erase(piece.axes.begin() + position);
+        }
+        for (std::size_t axis = group.new_end; axis-- > group.new_begin + 1;) {
+            std::vector<Piece> pieces;
+            for (const Piece& piece : result.pieces_) {
+                for (auto& [high, low] : divide(piece.axes[g], shape[axis], kMaxPieces)) {
+                    Piece cut = replaced(piece, g, std::move(high));
+                    cut.axes.insert(cut.axes.begin() + position + 1, std::move(low));
+                    add(pieces, std::move(cut));
+                }
+            }
+            result.pieces_ = std::move(pieces);
+        }
+    }
+    result.join();
+    return result;
+}
+
+Mosaic Mosaic::broadcast(const Dims& shape, const std::vector<std::size_t>& to) const {
+    Mosaic result;
+    result.itemsize_ = itemsize_;
+    result.shape_ = shape;
+    if (result.empty()) return result;
+    for (const Piece& piece : pieces_) {
+        Piece& wide = result.pieces_.emplace_back();
+        wide.offset = piece.offset;
+        Dims before(shape.size(), 1);
+        wide.axes.resize(shape.size());
+        for (std::size_t axis = 0; axis < to.size(); ++axis) {
+            wide.axes[to[axis]] = piece.axes[axis];
+            before[to[axis]] = shape_[axis];
+        }
+        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+            if (before[axis] != shape[axis]) wide.axes[axis] = Positions::all(shape[axis], 0);
+        }
+    }
+    return result;
+}
+
+std::vector<Nest> Mosaic::nests(const Dims& strides) const {
+    std::vector<Nest> nests;
+    for (const Piece& piece : pieces_) {
+        Nest& nest = nests.emplace_back();
+        nest.itemsize = itemsize_;
+        nest.src_offset = piece.offset;
+        for (std::size_t axis = 0; axis < strides.size(); ++axis) {
+            nest.dst_offset += piece.axes[axis].start * strides[axis];
+            for (const Term& term : piece.axes[axis].terms) {
+                nest.loops.push_back(Loop{term.extent, term.stride, term.step * strides[axis], nullptr});
+            }
+        }
+    }
+    return nests;
+}
+
+std::vector<Nest> Mosaic::dense_nests() const {
+    if (empty()) return {};
+    return reshape({element_count(shape_)}).nests({itemsize_});
+}
+
+std::string Mosaic::describe() const {
+    if (empty()) return "[empty]";
+    if (pieces_.size() > 1) return "[" + std::to_string(pieces_.size()) + " boxes]";
+    std::string text;
+    for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
+        const auto& terms = pieces_.front().axes[axis].terms;
+        text += axis == 0 ? "" : ", ";
+        if (terms.empty()) text += "1";
+        for (std::size_t i = 0; i < terms.size(); ++i) {
+            text += (i == 0 ? "" : " ") + std::to_string(terms[i].extent) + "@" + std::to_string(terms[i].stride);
+        }
+    }
+    const std::int64_t offset = pieces_.front().offset;
+    return "[" + text + "]" + (offset == 0 ? "" : " from byte " + std::to_string(offset));
+}
+
+}  // namespace dnnmove::chain

@@ -1,0 +1,71 @@
+// A mosaic: an array put together from strided boxes of one source, the state of a chain.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chain/positions.hpp"
+#include "plan/nest.hpp"
+#include "view/dims.hpp"
+
+namespace dnnmove::chain {
+
+// A box: every combination of one position per axis. Its bytes lie at `offset` plus the offsets and
+// strides of the positions.
+struct Piece {
+    std::int64_t offset = 0;  // bytes from the base of the source
+    std::vector<Positions> axes;
+    bool operator==(const Piece&) const = default;
+};
+
+// The most boxes that an operation may leave while a chain is folded.
+inline constexpr std::size_t kMaxPieces = 256;
+
+// An array that is not there yet: its pieces are disjoint and cover it. No piece where it is empty.
+// Where View has one box with digits that fill every axis, a mosaic has many that may lie anywhere;
+// so an axis may be cut across its digits. Each operation throws NotOneView when it leaves more
+// than kMaxPieces. Arguments are valid already.
+class Mosaic {
+public:
+    // The array itself; strides in bytes.
+    Mosaic(const Dims& shape, const Dims& strides, std::int64_t itemsize);
+    // Row-major.
+    static Mosaic dense(const Dims& shape, std::int64_t itemsize);
+
+    const Dims& shape() const { return shape_; }
+    std::int64_t itemsize() const { return itemsize_; }
+    const std::vector<Piece>& pieces() const { return pieces_; }
+    std::int64_t bytes() const { return element_count(shape_) * itemsize_; }
+
+    Mosaic transpose(const std::vector<std::size_t>& order) const;
+    // The axis seen as (length / low, low) with the two swapped.
+    Mosaic swap_halves(std::size_t axis, std::int64_t low) const;
+    // Elements begin, begin + step, ..., `count` of them; step may be negative, not 0.
+    Mosaic take(std::size_t axis, std::int64_t begin, std::int64_t step, std::int64_t count) const;
+    Mosaic reshape(const Dims& shape) const;
+    // Axis i becomes axis to[i] of `shape`; axes of length 1 and the new ones repeat.
+    Mosaic broadcast(const Dims& shape, const std::vector<std::size_t>& to) const;
+
+    // The nests that copy it to an array of byte strides `strides`.
+    std::vector<Nest> nests(const Dims& strides) const;
+    // The same for a row-major array: fewer, since they may cross axes.
+    std::vector<Nest> dense_nests() const;
+    // "[4@9744, 58@84 2@4872, 21@4]": the digits of every axis as length@source stride in bytes, and
+    // " from byte 84" where they start at an offset; "[3 boxes]" where it has several pieces.
+    std::string describe() const;
+
+    bool operator==(const Mosaic&) const = default;
+
+private:
+    Mosaic() = default;
+    void join();
+    bool empty() const;
+
+    Dims shape_;
+    std::int64_t itemsize_ = 1;
+    std::vector<Piece> pieces_;
+};
+
+}  // namespace dnnmove::chain

@@ -1,0 +1,228 @@
+// Sets of positions along one axis: order, cuts, filters, joins. Division has a file of its own.
+#include "chain/positions.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "runtime/error.hpp"
+
+namespace dnnmove::chain {
+namespace {
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
+
+std::int64_t span(const std::vector<Term>& terms, std::size_t from) {
+    std::int64_t sum = 0;
+    for (std::size_t i = from; i < terms.size(); ++i) sum += (terms[i].extent - 1) * terms[i].step;
+    return sum;
+}
+
+void add(std::vector<Positions>& sets, Positions set, std::size_t limit) {
+    if (sets.size() == limit) throw NotOneView("more than " + std::to_string(limit) + " nests");
+    normalize(set);
+    sets.push_back(std::move(set));
+}
+
+// x with a * x = 1 modulo m, for coprime a and m.
+std::int64_t inverse(std::int64_t a, std::int64_t m) {
+    std::int64_t r0 = m, r1 = a % m, x0 = 0, x1 = 1;
+    while (r1 != 0) {
+        const std::int64_t quotient = r0 / r1;
+        std::swap(r0 -= quotient * r1, r1);
+        std::swap(x0 -= quotient * x1, x1);
+    }
+    return (x0 % m + m) % m;
+}
+
+// State of one `cut`: goes down the terms, from the largest step, until a term lies whole inside.
+struct Cutter {
+    const std::vector<Term>& terms;
+    std::int64_t begin;
+    std::int64_t end;
+    std::size_t limit;
+    std::vector<Positions>& out;
+
+    // `set` holds the terms before `level`, already within; the others are still to be cut.
+    void walk(const Positions& set, std::size_t level) {
+        const std::int64_t first = set.start;
+        const std::int64_t reach = span(terms, level);
+        if (first >= end || first + reach < begin) return;
+        if (first >= begin && first + reach < end) return emit(set, level);
+        const Term& term = terms[level];
+        const std::int64_t low = span(terms, level + 1);
+        // Steps [whole_first, whole_last] of the term lie inside with all below them; a step before
+        // or after may lie inside in part.
+        const std::int64_t some_first = std::max<std::int64_t>(0, ceil_div(begin - low - first, term.step));
+        const std::int64_t some_last = std::min(term.extent - 1, floor_div(end - 1 - first, term.step));
+        const std::int64_t whole_first = std::max<std::int64_t>(0, ceil_div(begin - first, term.step));
+        const std::int64_t whole_last = std::min(term.extent - 1, floor_div(end - 1 - low - first, term.step));
+        for (std::int64_t k = some_first; k <= some_last; ++k) {
+            const bool whole = k >= whole_first && k <= whole_last;
+            Positions inner = set;
+            inner.start += k * term.step;
+            inner.offset += k * term.stride;
+            if (!whole) {
+                walk(inner, level + 1);
+                continue;
+            }
+            inner.terms.push_back(Term{whole_last - k + 1, term.step, term.stride});
+            emit(inner, level + 1);
+            k = whole_last;
+        }
+    }
+
+    void emit(Positions set, std::size_t level) {
+        set.terms.insert(set.terms.end(), terms.begin() + static_cast<std::ptrdiff_t>(level), terms.end());
+        set.start -= begin;
+        add(out, std::move(set), limit);
+    }
+};
+
+// State of one `every`: terms whose step the divisor does not divide keep only some of their steps,
+// together: residues are chosen term by term so that the terms left can still reach a multiple.
+struct Filter {
+    std::vector<Term> open;
+    std::int64_t divisor;
+    std::size_t limit;
+    std::vector<Positions>& out;
+
+    void walk(const Positions& set, std::size_t level) {
+        if (level == open.size()) {
+            if (set.start % divisor == 0) emit(set);
+            return;
+        }
+        const Term& term = open[level];
+        // Steps that differ by `period` have one residue; the terms after this one reach the
+        // multiples of `reach`, which every `stride`-th step hits, from some `first` on.
+        const std::int64_t period = divisor / std::gcd(term.step, divisor);
+        std::int64_t reach = divisor;
+        for (std::size_t i = level + 1; i < open.size(); ++i) reach = std::gcd(reach, open[i].step);
+        const std::int64_t shared = std::gcd(term.step, reach);
+        if (set.start % shared != 0) return;
+        const std::int64_t stride = reach / shared;
+        const std::int64_t wanted = (stride - set.start / shared % stride) % stride;
+        const auto first = static_cast<std::int64_t>(static_cast<__int128>(wanted) *
+                                                     inverse(term.step / shared, stride) % stride);
+        for (std::int64_t k = first; k < std::min(period, term.extent); k += stride) {
+            Positions inner = set;
+            inner.start += k * term.step;
+            inner.offset += k * term.stride;
+            inner.terms.push_back(Term{(term.extent - k + period - 1) / period, term.step * period, term.stride * period});
+            walk(inner, level + 1);
+        }
+    }
+
+    void emit(Positions set) {
+        set.start /= divisor;
+        for (Term& term : set.terms) term.step = term.extent == 1 ? 1 : term.step / divisor;
+        add(out, std::move(set), limit);
+    }
+};
+
+}  // namespace
+
+Positions Positions::all(std::int64_t length, std::int64_t stride) {
+    Positions set;
+    if (length != 1) set.terms.push_back(Term{length, 1, stride});
+    return set;
+}
+
+std::int64_t Positions::last() const { return start + span(terms, 0); }
+
+std::int64_t Positions::count() const {
+    std::int64_t count = 1;
+    for (const Term& term : terms) count *= term.extent;
+    return count;
+}
+
+void normalize(Positions& set) {
+    auto& terms = set.terms;
+    std::erase_if(terms, [](const Term& term) { return term.extent == 1; });
+    std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.step > b.step; });
+    for (std::size_t i = terms.size(); i-- > 1;) {
+        Term& high = terms[i - 1];
+        const Term& low = terms[i];
+        if (high.step != low.step * low.extent || high.stride != low.stride * low.extent) continue;
+        high = Term{high.extent * low.extent, low.step, low.stride};
+        terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+std::vector<Positions> cut(const Positions& set, std::int64_t begin, std::int64_t end, std::size_t limit) {
+    std::vector<Positions> out;
+    Cutter{set.terms, begin, end, limit, out}.walk(Positions{set.start, set.offset, {}}, 0);
+    return out;
+}
+
+std::vector<Positions> every(const Positions& set, std::int64_t step, std::size_t limit) {
+    std::vector<Positions> out;
+    Positions settled{set.start, set.offset, {}};
+    Filter filter{{}, step, limit, out};
+    for (const Term& term : set.terms) (term.step % step == 0 ? settled.terms : filter.open).push_back(term);
+    // The last open term is not enumerated, so it should be the one of the longest period.
+    std::stable_sort(filter.open.begin(), filter.open.end(), [step](const Term& a, const Term& b) {
+        return std::gcd(a.step, step) > std::gcd(b.step, step);
+    });
+    filter.walk(settled, 0);
+    return out;
+}
+
+void reverse(Positions& set, std::int64_t length) {
+    set.start = length - 1 - set.last();
+    for (Term& term : set.terms) {
+        set.offset += (term.extent - 1) * term.stride;
+        term.stride = -term.stride;
+    }
+}
+
+bool join(Positions& a, const Positions& b) {
+    // They must differ in the extent of one term at most; `grown` gets both extents.
+    const Positions& low = a.start < b.start ? a : b;
+    const Positions& high = a.start < b.start ? b : a;
+    const std::int64_t step = high.start - low.start;
+    const std::int64_t stride = high.offset - low.offset;
+    if (step == 0) return false;
+    Positions both = low;
+    if (low.terms == high.terms) {
+        both.terms.push_back(Term{2, step, stride});
+        normalize(both);
+        std::int64_t below = 0;
+        for (std::size_t i = both.terms.size(); i-- > 0;) {
+            if (both.terms[i].step <= below) return false;
+            below += (both.terms[i].extent - 1) * both.terms[i].step;
+        }
+        a = std::move(both);
+        return true;
+    }
+    // The term that differs: longer in one, or absent (an extent of 1) in one of them.
+    std::size_t i = 0;
+    while (i < low.terms.size() && i < high.terms.size() && low.terms[i] == high.terms[i]) ++i;
+    const bool absent_low = low.terms.size() + 1 == high.terms.size();
+    const bool absent_high = high.terms.size() + 1 == low.terms.size();
+    if (!absent_low && !absent_high && low.terms.size() != high.terms.size()) return false;
+    const auto rest = [](const std::vector<Term>& terms, std::size_t from) {
+        return std::vector<Term>(terms.begin() + static_cast<std::ptrdiff_t>(std::min(from, terms.size())), terms.end());
+    };
+    if (rest(low.terms, absent_low ? i : i + 1) != rest(high.terms, absent_high ? i : i + 1)) return false;
+    const Term shape = absent_low ? high.terms[i] : low.terms[i];
+    const std::int64_t low_extent = absent_low ? 1 : low.terms[i].extent;
+    const std::int64_t high_extent = absent_high ? 1 : high.terms[i].extent;
+    if (!absent_low && !absent_high &&
+        (high.terms[i].step != shape.step || high.terms[i].stride != shape.stride)) {
+        return false;
+    }
+    if (step != low_extent * shape.step || stride != low_extent * shape.stride) return false;
+    const Term grown{low_extent + high_extent, shape.step, shape.stride};
+    // The grown term must stay below the next larger step.
+    std::vector<Term> terms = absent_low ? high.terms : low.terms;
+    terms[i] = grown;
+    if (i > 0 && terms[i - 1].step <= span(terms, i)) return false;
+    both.terms = std::move(terms);
+    normalize(both);
+    a = std::move(both);
+    return true;
+}
+
+}  // namespace dnnmove::chain

@@ -1,0 +1,224 @@
+// The steps of a chain that are operations of their own, and reshape.
+#include "chain/step.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ops/common.hpp"
+#include "runtime/error.hpp"
+
+namespace dnnmove::chain {
+namespace {
+
+// The operations validate views; strides do not matter to them.
+View probe(const Dims& shape) { return View::strided(shape, Dims(shape.size(), 0), 1); }
+
+std::string argument(std::string_view name, const std::string& value) {
+    return std::string(name) + "=" + value;
+}
+
+// Shuffle and ShuffleChannels: (axis, low) says which axis is seen as (length / low, low).
+class ShuffleStep : public Step {
+public:
+    ShuffleStep(std::int64_t axis, std::int64_t value, bool channels)
+        : axis_(axis), value_(value), channels_(channels) {}
+
+    std::string name() const override { return channels_ ? "shuffle_channels" : "shuffle"; }
+    std::string text() const override {
+        return name() + "(" + argument("axis", std::to_string(axis_)) + ", " +
+               argument(channels_ ? "group" : "group_size", std::to_string(value_)) + ")";
+    }
+    std::vector<Dims> check(const Dims& shape) const override {
+        const View view = probe(shape);
+        return {(channels_ ? ops::shuffle_channels(view, axis_, value_) : ops::shuffle(view, axis_, value_)).shape()};
+    }
+    std::vector<Mosaic> apply(const Mosaic& data) const override {
+        const std::size_t axis = ops::normalize_axis(axis_, data.shape().size());
+        return {data.swap_halves(axis, channels_ ? data.shape()[axis] / value_ : value_)};
+    }
+
+private:
+    std::int64_t axis_;
+    std::int64_t value_;
+    bool channels_;
+};
+
+class TransposeStep : public Step {
+public:
+    explicit TransposeStep(Dims order) : order_(std::move(order)) {}
+
+    std::string name() const override { return "transpose"; }
+    std::string text() const override { return "transpose(" + argument("input_order", to_string(order_)) + ")"; }
+    std::vector<Dims> check(const Dims& shape) const override { return {ops::transpose(probe(shape), order_).shape()}; }
+    std::vector<Mosaic> apply(const Mosaic& data) const override {
+        std::vector<std::size_t> order(data.shape().size());
+        if (order_.empty()) {
+            std::iota(order.rbegin(), order.rend(), std::size_t{0});
+        } else {
+            std::transform(order_.begin(), order_.end(), order.begin(),
+                           [](std::int64_t axis) { return static_cast<std::size_t>(axis); });
+        }
+        return {data.transpose(order)};
+    }
+
+private:
+    Dims order_;
+};
+
+class SplitStep : public Step {
+public:
+    bool splits() const override { return true; }
+    std::vector<Dims> check(const Dims& shape) const override {
+        const std::size_t axis = ops::normalize_axis(axis_, shape.size());
+        std::vector<Dims> shapes;
+        for (const std::int64_t length : lengths(axis, shape)) {
+            shapes.push_back(shape);
+            shapes.back()[axis] = length;
+        }
+        return shapes;
+    }
+    std::vector<Mosaic> apply(const Mosaic& data) const override {
+        const std::size_t axis = ops::normalize_axis(axis_, data.shape().size());
+        std::vector<Mosaic> parts;
+        std::int64_t start = 0;
+        for (const std::int64_t length : lengths(axis, data.shape())) {
+            parts.push_back(data.take(axis, start, 1, length));
+            start += length;
+        }
+        return parts;
+    }
+
+protected:
+    explicit SplitStep(std::int64_t axis) : axis_(axis) {}
+    // `axis` is normalized.
+    virtual Dims lengths(std::size_t axis, const Dims& shape) const = 0;
+    std::int64_t axis_;
+};
+
+class VariadicSplit : public SplitStep {
+public:
+    VariadicSplit(std::int64_t axis, Dims lengths) : SplitStep(axis), lengths_(std::move(lengths)) {}
+    std::string name() const override { return "variadic_split"; }
+    std::string text() const override {
+        return "variadic_split(" + argument("axis", std::to_string(axis_)) + ", " +
+               argument("split_lengths", to_string(lengths_)) + ")";
+    }
+
+private:
+    Dims lengths(std::size_t axis, const Dims& shape) const override {
+        return ops::resolve_split_lengths(shape[axis], axis, lengths_);
+    }
+    Dims lengths_;
+};
+
+class EvenSplit : public SplitStep {
+public:
+    EvenSplit(std::int64_t axis, std::int64_t count) : SplitStep(axis), count_(count) {}
+    std::string name() const override { return "split"; }
+    std::string text() const override {
+        return "split(" + argument("axis", std::to_string(axis_)) + ", " +
+               argument("num_splits", std::to_string(count_)) + ")";
+    }
+
+private:
+    Dims lengths(std::size_t axis, const Dims& shape) const override {
+        const std::int64_t total = shape[axis];
+        if (count_ > kMaxBranches && total % count_ == 0) {
+            throw ValueError(ops::named("num_splits", count_) + " must be at most " + std::to_string(kMaxBranches) +
+                             " in a chain");
+        }
+        Dims lengths;
+        for (const View& part : ops::split(probe(shape), axis_, count_)) lengths.push_back(part.axes[axis].length());
+        return lengths;
+    }
+    std::int64_t count_;
+};
+
+class BroadcastStep : public Step {
+public:
+    BroadcastStep(Dims target, std::optional<Dims> mapping, std::string mode)
+        : target_(std::move(target)), mapping_(std::move(mapping)), mode_(std::move(mode)) {}
+
+    std::string name() const override { return "broadcast"; }
+    std::string text() const override {
+        return "broadcast(" + argument("target_shape", to_string(target_)) +
+               (mapping_ ? ", " + argument("axes_mapping", to_string(*mapping_)) : "") + ", " +
+               argument("mode", "'" + mode_ + "'") + ")";
+    }
+    std::vector<Dims> check(const Dims& shape) const override {
+        return {ops::broadcast(probe(shape), target_, mapping_, ops::parse_broadcast_mode(mode_)).shape()};
+    }
+    std::vector<Mosaic> apply(const Mosaic& data) const override {
+        const Dims shape = check(data.shape()).front();
+        std::vector<std::size_t> to(data.shape().size());
+        for (std::size_t axis = 0; axis < to.size(); ++axis) {
+            to[axis] = mapping_ ? static_cast<std::size_t>((*mapping_)[axis]) : shape.size() - to.size() + axis;
+        }
+        return {data.broadcast(shape, to)};
+    }
+
+private:
+    Dims target_;
+    std::optional<Dims> mapping_;
+    std::string mode_;
+};
+
+class ReshapeStep : public Step {
+public:
+    explicit ReshapeStep(Dims shape) : shape_(std::move(shape)) {}
+
+    std::string name() const override { return "reshape"; }
+    std::string text() const override { return "reshape(" + argument("shape", to_string(shape_)) + ")"; }
+    std::vector<Dims> check(const Dims& shape) const override {
+        const auto fail = [&](const std::string& why) {
+            throw ValueError("shape " + to_string(shape_) + " must hold the " + std::to_string(element_count(shape)) +
+                             " elements of data.shape " + to_string(shape) +
+                             ", with at most one -1 for what is left: " + why);
+        };
+        Dims result = shape_;
+        std::int64_t* rest = nullptr;
+        for (std::int64_t& length : result) {
+            if (length < -1) fail(std::to_string(length) + " is negative");
+            if (length != -1) continue;
+            if (rest != nullptr) fail("-1 occurs twice");
+            rest = &length;
+            length = 1;
+        }
+        const std::int64_t total = element_count(shape);
+        const std::int64_t known = element_count(result);
+        if (rest != nullptr) {
+            if (known == 0) fail("-1 could be anything beside a length of 0");
+            if (total % known != 0) fail("the known lengths hold " + std::to_string(known));
+            *rest = total / known;
+        } else if (known != total) {
+            fail("it holds " + std::to_string(known));
+        }
+        return {result};
+    }
+    std::vector<Mosaic> apply(const Mosaic& data) const override {
+        return {data.reshape(check(data.shape()).front())};
+    }
+
+private:
+    Dims shape_;
+};
+
+}  // namespace
+
+StepPtr shuffle(std::int64_t axis, std::int64_t group_size) {
+    return std::make_shared<ShuffleStep>(axis, group_size, false);
+}
+StepPtr shuffle_channels(std::int64_t axis, std::int64_t group) {
+    return std::make_shared<ShuffleStep>(axis, group, true);
+}
+StepPtr transpose(Dims input_order) { return std::make_shared<TransposeStep>(std::move(input_order)); }
+StepPtr variadic_split(std::int64_t axis, Dims split_lengths) {
+    return std::make_shared<VariadicSplit>(axis, std::move(split_lengths));
+}
+StepPtr split(std::int64_t axis, std::int64_t num_splits) { return std::make_shared<EvenSplit>(axis, num_splits); }
+StepPtr broadcast(Dims target_shape, std::optional<Dims> axes_mapping, std::string mode) {
+    return std::make_shared<BroadcastStep>(std::move(target_shape), std::move(axes_mapping), std::move(mode));
+}
+StepPtr reshape(Dims shape) { return std::make_shared<ReshapeStep>(std::move(shape)); }
+
+}  // namespace dnnmove::chain

@@ -1,0 +1,57 @@
+// The steps of a chain: each operation once as a check of shapes, once as a change of a mosaic.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "chain/mosaic.hpp"
+#include "ops/ops.hpp"
+#include "view/dims.hpp"
+
+namespace dnnmove::chain {
+
+// The most arrays that a chain may end in.
+inline constexpr std::int64_t kMaxBranches = std::int64_t{1} << 20;
+
+// One step with the caller's parameters. Immutable, shared between chains.
+class Step {
+public:
+    virtual ~Step() = default;
+    // "variadic_split"
+    virtual std::string name() const = 0;
+    // "variadic_split(axis=1, split_lengths=(58, 58))"
+    virtual std::string text() const = 0;
+    // True where the step makes several arrays of one (even when it makes exactly one).
+    virtual bool splits() const { return false; }
+    // The shapes it makes of `shape`; throws what the eager function throws.
+    virtual std::vector<Dims> check(const Dims& shape) const = 0;
+    // What it makes of `data`, whose shape passed check(); one mosaic per shape, in order.
+    virtual std::vector<Mosaic> apply(const Mosaic& data) const = 0;
+};
+
+using StepPtr = std::shared_ptr<const Step>;
+
+StepPtr shuffle(std::int64_t axis, std::int64_t group_size);
+StepPtr shuffle_channels(std::int64_t axis, std::int64_t group);
+StepPtr transpose(Dims input_order);
+StepPtr variadic_split(std::int64_t axis, Dims split_lengths);
+StepPtr split(std::int64_t axis, std::int64_t num_splits);
+StepPtr broadcast(Dims target_shape, std::optional<Dims> axes_mapping, std::string mode);
+// At most one length of -1 takes what is left.
+StepPtr reshape(Dims shape);
+
+// The entries of a basic index. Of a slice: start and stop as in Python, absent where None.
+struct Ellipsis {};
+struct NewAxis {};
+struct Slice {
+    std::optional<std::int64_t> start, stop;
+    std::int64_t step = 1;
+};
+using IndexEntry = std::variant<std::int64_t, Slice, NewAxis, Ellipsis>;
+StepPtr index(std::vector<IndexEntry> entries);
+
+}  // namespace dnnmove::chain

@@ -1,0 +1,22 @@
+// The kernels for AVX2.
+#if defined(__x86_64__)
+#include "kernels/gather_one_window.hpp"
+#include "kernels/simd_avx2.hpp"
+#include "kernels/table.hpp"
+#include "kernels/tables.hpp"
+
+namespace dnnmove {
+
+const Kernels& avx2_kernels() {
+    static constexpr Kernels table = [] {
+        Kernels kernels = make_table<Simd256>(Isa::avx2);
+        kernels.gather_bytes = 16;
+        kernels.gather_windows = 1;
+        kernels.gather = gather_one_window;
+        return kernels;
+    }();
+    return table;
+}
+
+}  // namespace dnnmove
+#endif

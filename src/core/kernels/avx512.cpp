@@ -1,0 +1,22 @@
+// The kernels for AVX-512 without VBMI: the gather is AVX2's, since byte permutes across lanes need VBMI.
+#if defined(__x86_64__)
+#include "kernels/gather_one_window.hpp"
+#include "kernels/simd_avx512.hpp"
+#include "kernels/table.hpp"
+#include "kernels/tables.hpp"
+
+namespace dnnmove {
+
+const Kernels& avx512_kernels() {
+    static constexpr Kernels table = [] {
+        Kernels kernels = make_table<Simd512>(Isa::avx512);
+        kernels.gather_bytes = 16;
+        kernels.gather_windows = 1;
+        kernels.gather = gather_one_window;
+        return kernels;
+    }();
+    return table;
+}
+
+}  // namespace dnnmove
+#endif

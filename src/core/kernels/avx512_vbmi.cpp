@@ -1,0 +1,24 @@
+// The kernels for AVX-512 with VBMI.
+#if defined(__x86_64__)
+#include "kernels/gather_two_windows.hpp"
+#include "kernels/simd_avx512.hpp"
+#include "kernels/table.hpp"
+#include "kernels/tables.hpp"
+#include "kernels/weave.hpp"
+
+namespace dnnmove {
+
+const Kernels& avx512_vbmi_kernels() {
+    static constexpr Kernels table = [] {
+        Kernels kernels = make_table<Simd512>(Isa::avx512_vbmi);
+        kernels.gather_bytes = 64;
+        kernels.gather_windows = 2;
+        kernels.gather = gather_two_windows;
+        kernels.weave = weave;
+        return kernels;
+    }();
+    return table;
+}
+
+}  // namespace dnnmove
+#endif

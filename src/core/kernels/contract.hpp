@@ -1,0 +1,121 @@
+// The contract between the planner and the kernels: what each kernel copies, and one table per ISA.
+//
+// All kernels: sources and destinations never share a byte; strides and offsets are in bytes, signed;
+// nothing outside the described bytes is written, and nothing outside the described source bytes is
+// read, except gaps between them. `nontemporal` stores bypass the caches; the caller fences.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/isa.hpp"
+
+namespace dnnmove {
+
+// One of two loops that a kernel runs itself.
+struct KernelLoop {
+    std::int64_t extent;      // steps in this call
+    std::int64_t src_stride;  // bytes
+    std::int64_t dst_stride;  // bytes
+    const std::int64_t* src_rows = nullptr;  // b only: offsets of its steps, instead of src_stride
+
+    std::int64_t src_at(std::int64_t step) const { return src_rows != nullptr ? src_rows[step] : step * src_stride; }
+    // Where a later step reads, for prefetching; steps behind the last read where the last does.
+    std::int64_t src_ahead(std::int64_t step) const {
+        if (src_rows == nullptr) return step * src_stride;
+        return src_rows[step < extent ? step : extent - 1];
+    }
+};
+
+// One step of a gather. With two-window kernels (vpermi2b) the first step of a vector picks bytes out
+// of two windows, and each later one replaces bytes of the result by bytes of `second`: index k below
+// 64 picks byte k of the first operand, 64 + k byte k of the second. With one-window kernels (pshufb)
+// a step adds bytes of `first`, and 0x80 picks nothing.
+struct alignas(64) GatherStep {
+    std::uint8_t index[64];
+    std::int32_t first;   // offset of the first window from the block's source, in bytes
+    std::int32_t second;  // offset of the second window
+};
+
+// One destination vector of a gather, made by `steps` consecutive steps.
+struct GatherVector {
+    std::int32_t dst;  // offset from the block's destination, in bytes
+    std::int32_t steps;
+};
+
+// A block of the destination as a list of vectors, each gathered from a few source windows.
+struct GatherBlock {
+    const GatherVector* vectors;
+    const GatherStep* steps;     // of all vectors, one after the other
+    const std::int32_t* lines;   // offsets, one in every source line that the block reads
+    std::int32_t count;          // of vectors
+    std::int32_t line_count;
+    std::int32_t vector_bytes;   // written per vector: less than a whole one only where count is 1
+    std::int32_t window_bytes;   // readable per window: less than a whole one only for tiny sources
+    std::int32_t loop_steps;     // steps of the block loop that one block covers
+};
+
+// How a kernel stores: `cached` by ordinary stores; `nontemporal` past the caches; and whether it
+// prefetches the source, for data beyond the caches.
+struct KernelStores {
+    bool nontemporal = false;
+    bool prefetch = false;
+};
+
+// Rows of the source that a transpose will read next.
+struct RowsAhead {
+    const std::byte* src;
+    const std::int64_t* rows;
+};
+
+struct Kernels {
+    Isa isa;
+    int vector_bytes;    // width of a tile's side
+    int gather_bytes;    // width of a gather's vectors and windows; 0: no gather on this ISA
+    int gather_windows;  // source windows per step: 1 or 2
+
+    // Copies rows of `bytes` bytes each.
+    void (*copy_rows)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows,
+                      KernelStores stores) noexcept;
+    // Copies a.extent x b.extent runs of 1 to 64 bytes each.
+    void (*copy_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
+                      KernelStores stores) noexcept;
+    // Repeats one element of `bytes` (1 to 64) bytes a.extent times, contiguously; b.extent such fills.
+    void (*fill)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
+                 KernelStores stores) noexcept;
+    // Transposes: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * width], i in [0, rows_out),
+    // j in [0, rows_in). Indexed by log2(width), width 1 to 16 bytes.
+    // nontemporal: every dst + dst_rows[i] lies on a line (64 bytes) and rows_in fills whole lines.
+    // prefetch: while it loads from row j it asks for ahead.src + ahead.rows[j], the same columns.
+    void (*transpose[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                         const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
+                         KernelStores stores, RowsAhead ahead) noexcept;
+    // The same with rows of any alignment and non-temporal stores. Of every row of the destination it
+    // writes the lines that start in its first `owned` elements, so that neighbours share none, and
+    // with `first` also what lies before the first line. rows_in >= owned + a line's worth of source
+    // rows are readable, or the rows end with rows_in. At most kMaxPanelBytes / width rows_in.
+    void (*transpose_lines[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                               const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
+                               std::int64_t owned, bool first, RowsAhead ahead) noexcept;
+    // a.extent >= block.loop_steps steps of the block loop, b times; the last block of a row may repeat
+    // part of the one before it. Non-temporal stores are used from the first step on that starts a line.
+    void (*gather)(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,
+                   KernelStores stores) noexcept;
+    // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least 64) bytes each, elements of `width`
+    // bytes, or with `deal` deals one out to as many; the separate streams lie `pitch` apart. The
+    // indices of `permutes` are a round's: weave_permutes (plan/gather_table.hpp) makes them.
+    // b.extent times. Null where gathers are the better way.
+    void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherStep* permutes,
+                  std::int64_t bytes, std::int64_t pitch, KernelLoop b, KernelStores stores) noexcept;
+    // Copies `bytes` contiguous bytes with non-temporal stores; partial lines at the ends with ordinary ones.
+    void (*stream)(const std::byte* src, std::byte* dst, std::int64_t bytes) noexcept;
+    // Orders the non-temporal stores of this thread before its later stores.
+    void (*fence)() noexcept;
+};
+
+inline constexpr std::int64_t kMaxPanelBytes = 512;
+
+// The table of one available ISA (runtime/isa.hpp).
+const Kernels& kernels_for(Isa isa);
+
+}  // namespace dnnmove

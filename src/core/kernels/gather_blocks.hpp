@@ -1,0 +1,70 @@
+// Walks the blocks of a gather: lines up non-temporal stores, prefetches, and ends rows by overlap.
+#pragma once
+
+#include <cstdlib>
+
+#include "kernels/contract.hpp"
+#include "kernels/rows.hpp"
+
+namespace dnnmove {
+namespace {
+
+inline void prefetch_lines(const GatherBlock& block, const std::byte* from) {
+    for (std::int32_t k = 0; k < block.line_count; ++k) __builtin_prefetch(from + block.lines[k]);
+}
+
+// The first step at which a row's destination starts a line, or `limit` where none below it does.
+inline std::int64_t first_line_step(const std::byte* to, std::int64_t dst_stride, std::int64_t limit) {
+    std::int64_t step = 0;
+    while (step < limit && to_line(to + step * dst_stride) != 0) ++step;
+    return step;
+}
+
+// Run::blocks<nontemporal>(block, from, to, count, src_step, dst_step, ahead) does `count` blocks.
+template <class Run>
+inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,
+                        KernelStores stores) {
+    const std::int64_t steps = block.loop_steps;
+    const std::int64_t src_step = steps * a.src_stride;
+    const std::int64_t dst_step = steps * a.dst_stride;
+    // Prefetches run some blocks ahead of the row, and from its end on into the row that follows.
+    const std::int64_t widest = dst_step > std::abs(src_step) ? dst_step : std::abs(src_step);
+    const std::int64_t blocks_ahead = (kPrefetchBytes + widest - 1) / widest;
+    for (std::int64_t j = 0; j < b.extent; ++j) {
+        const std::byte* from = src + b.src_at(j);
+        std::byte* to = dst + j * b.dst_stride;
+        std::int64_t at = 0;
+        bool lines = stores.nontemporal;
+        if (lines && to_line(to) != 0) {
+            at = first_line_step(to, a.dst_stride, kLine);
+            lines = at < kLine && at + steps <= a.extent;
+            if (!lines) at = 0;
+            if (at != 0) Run::template blocks<false>(block, from, to, 1, 0, 0, 0);
+        }
+        const std::int64_t count = (a.extent - at) / steps;
+        const std::int64_t near = !stores.prefetch ? count : count > blocks_ahead ? count - blocks_ahead : 0;
+        const std::int64_t along = stores.prefetch ? blocks_ahead * src_step : 0;
+        // Where rows are shorter than the distance, as many rows further on as make it up.
+        const std::int64_t rows = count > blocks_ahead ? 1 : (blocks_ahead + count - 1) / (count > 0 ? count : 1);
+        const std::int64_t over =
+            !stores.prefetch ? 0
+                             : b.src_ahead(j + rows) - b.src_at(j) + (count > blocks_ahead ? along - count * src_step : 0);
+        const std::byte* first = from + at * a.src_stride;
+        std::byte* target = to + at * a.dst_stride;
+        const std::byte* rest = first + near * src_step;
+        if (lines) {
+            Run::template blocks<true>(block, first, target, near, src_step, dst_step, along);
+            Run::template blocks<true>(block, rest, target + near * dst_step, count - near, src_step, dst_step, over);
+        } else {
+            Run::template blocks<false>(block, first, target, near, src_step, dst_step, along);
+            Run::template blocks<false>(block, rest, target + near * dst_step, count - near, src_step, dst_step, over);
+        }
+        if (at + count * steps < a.extent) {
+            const std::int64_t last = a.extent - steps;
+            Run::template blocks<false>(block, from + last * a.src_stride, to + last * a.dst_stride, 1, 0, 0, 0);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace dnnmove

@@ -1,0 +1,13 @@
+// The kernels for every machine: 16-byte vectors, no gather.
+#include "kernels/simd_portable.hpp"
+#include "kernels/table.hpp"
+#include "kernels/tables.hpp"
+
+namespace dnnmove {
+
+const Kernels& portable_kernels() {
+    static constexpr Kernels table = make_table<Simd128>(Isa::scalar);
+    return table;
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,239 @@
+// Contiguous bytes: rows, short runs, fills and streamed stores, for any vector width.
+#pragma once
+
+#include <cstring>
+
+#include "kernels/contract.hpp"
+
+namespace dnnmove {
+namespace {
+
+inline constexpr std::int64_t kLine = 64;
+inline constexpr std::int64_t kPrefetchBytes = 2048;
+
+// Bytes from `p` to the next line.
+inline std::int64_t to_line(const std::byte* p) {
+    return static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(p) & (kLine - 1));
+}
+
+template <std::size_t bytes>
+inline void move(const std::byte* src, std::byte* dst) {
+    __builtin_memcpy(dst, src, bytes);
+}
+
+// `bytes` in (size, 2 * size], as two pieces that overlap.
+template <std::size_t size>
+inline void move_overlapping(const std::byte* src, std::byte* dst, std::int64_t bytes) {
+    std::byte head[size];
+    std::byte tail[size];
+    const std::int64_t last = bytes - static_cast<std::int64_t>(size);
+    move<size>(src, head);
+    move<size>(src + last, tail);
+    move<size>(head, dst);
+    move<size>(tail, dst + last);
+}
+
+// `bytes` in [0, 64].
+inline void move_short(const std::byte* src, std::byte* dst, std::int64_t bytes) {
+    if (bytes > 32) return move_overlapping<32>(src, dst, bytes);
+    if (bytes > 16) return move_overlapping<16>(src, dst, bytes);
+    if (bytes > 8) return move_overlapping<8>(src, dst, bytes);
+    if (bytes > 4) return move_overlapping<4>(src, dst, bytes);
+    if (bytes > 2) return move_overlapping<2>(src, dst, bytes);
+    for (std::int64_t k = 0; k < bytes; ++k) dst[k] = src[k];
+}
+
+template <class Simd>
+inline void move_line(const std::byte* src, std::byte* dst) {
+    for (int k = 0; k < kLine; k += Simd::kBytes) Simd::store(dst + k, Simd::load(src + k));
+}
+
+template <class Simd>
+inline void stream_line(const std::byte* src, std::byte* dst) {
+    for (int k = 0; k < kLine; k += Simd::kBytes) Simd::stream(dst + k, Simd::load(src + k));
+}
+
+// `ahead` bytes further on lies what the caller copies soon; 0 prefetches nothing.
+template <class Simd>
+inline void move_row(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t ahead) {
+    if (ahead != 0) __builtin_prefetch(src + bytes - 1 + ahead);
+    if (bytes <= kLine) return move_short(src, dst, bytes);
+    const std::int64_t last = bytes - kLine;
+    if (ahead == 0) {
+        for (std::int64_t k = 0; k < last; k += kLine) move_line<Simd>(src + k, dst + k);
+    } else {
+        for (std::int64_t k = 0; k < last; k += kLine) {
+            __builtin_prefetch(src + k + ahead);
+            move_line<Simd>(src + k, dst + k);
+        }
+        __builtin_prefetch(src + last + ahead);
+    }
+    move_line<Simd>(src + last, dst + last);
+}
+
+template <class Simd>
+inline void stream_row(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t ahead) {
+    const std::int64_t head = to_line(dst);
+    if (bytes < head + kLine) return move_row<Simd>(src, dst, bytes, ahead);
+    move_short(src, dst, head);
+    std::int64_t k = head;
+    for (; k + kLine <= bytes; k += kLine) {
+        if (ahead != 0) __builtin_prefetch(src + k + ahead);
+        stream_line<Simd>(src + k, dst + k);
+    }
+    move_short(src + k, dst + k, bytes - k);
+}
+
+template <class Simd>
+void copy_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows, KernelStores stores) noexcept {
+    // Prefetch along the row where it is long, else the same place some rows further on.
+    const bool along = bytes >= 2 * kPrefetchBytes;
+    const std::int64_t rows_ahead = (kPrefetchBytes + bytes - 1) / bytes;
+    for (std::int64_t i = 0; i < rows.extent; ++i) {
+        const std::int64_t at = rows.src_at(i);
+        std::byte* to = dst + i * rows.dst_stride;
+        const std::int64_t ahead = !stores.prefetch ? 0 : along ? kPrefetchBytes : rows.src_ahead(i + rows_ahead) - at;
+        if (stores.nontemporal) {
+            stream_row<Simd>(src + at, to, bytes, ahead);
+        } else {
+            move_row<Simd>(src + at, to, bytes, ahead);
+        }
+    }
+}
+
+template <std::size_t bytes>
+inline void move_runs(const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b, std::int64_t ahead) {
+    for (std::int64_t j = 0; j < b.extent; ++j) {
+        const std::byte* from = src + b.src_at(j);
+        std::byte* to = dst + j * b.dst_stride;
+        for (std::int64_t i = 0; i < a.extent; ++i) {
+            if (ahead != 0) __builtin_prefetch(from + ahead);
+            move<bytes>(from, to);
+            from += a.src_stride;
+            to += a.dst_stride;
+        }
+    }
+}
+
+// `bytes` in (size, 2 * size).
+template <std::size_t size>
+inline void move_odd_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
+                          std::int64_t ahead) {
+    for (std::int64_t j = 0; j < b.extent; ++j) {
+        const std::byte* from = src + b.src_at(j);
+        std::byte* to = dst + j * b.dst_stride;
+        for (std::int64_t i = 0; i < a.extent; ++i) {
+            if (ahead != 0) __builtin_prefetch(from + ahead);
+            move_overlapping<size>(from, to, bytes);
+            from += a.src_stride;
+            to += a.dst_stride;
+        }
+    }
+}
+
+template <class Simd>
+void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
+               KernelStores stores) noexcept {
+    // Close runs are found by the hardware; distant ones are asked for some runs ahead.
+    const std::int64_t distance = a.src_stride < 0 ? -a.src_stride : a.src_stride;
+    const std::int64_t ahead = stores.prefetch && distance >= kLine ? 16 * a.src_stride : 0;
+    switch (bytes) {
+        case 1: return move_runs<1>(src, dst, a, b, ahead);
+        case 2: return move_runs<2>(src, dst, a, b, ahead);
+        case 3: return move_runs<3>(src, dst, a, b, ahead);
+        case 4: return move_runs<4>(src, dst, a, b, ahead);
+        case 8: return move_runs<8>(src, dst, a, b, ahead);
+        case 12: return move_runs<12>(src, dst, a, b, ahead);
+        case 16: return move_runs<16>(src, dst, a, b, ahead);
+        case 24: return move_runs<24>(src, dst, a, b, ahead);
+        case 32: return move_runs<32>(src, dst, a, b, ahead);
+        case 48: return move_runs<48>(src, dst, a, b, ahead);
+        case 64: return move_runs<64>(src, dst, a, b, ahead);
+        default: break;
+    }
+    if (bytes > 32) return move_odd_runs<32>(src, dst, bytes, a, b, ahead);
+    if (bytes > 16) return move_odd_runs<16>(src, dst, bytes, a, b, ahead);
+    if (bytes > 8) return move_odd_runs<8>(src, dst, bytes, a, b, ahead);
+    return move_odd_runs<4>(src, dst, bytes, a, b, ahead);
+}
+
+// Stores one line over and over, [to, to + total): whole vectors from the first line of the
+// destination on where stores are non-temporal, the ends by vectors that overlap them.
+template <class Simd>
+inline void fill_line(typename Simd::Vector line, const std::byte* element, std::int64_t bytes, std::byte* to,
+                      std::int64_t total, KernelStores stores) {
+    if (total < Simd::kBytes) {
+        for (std::int64_t k = 0; k < total; k += bytes) move_short(element, to + k, bytes);
+        return;
+    }
+    std::int64_t k = 0;
+    if (stores.nontemporal) {
+        const std::int64_t head = to_line(to);
+        if (head % bytes == 0 && head + Simd::kBytes <= total) {
+            for (; k < head; k += Simd::kBytes) Simd::store(to + (k + Simd::kBytes <= total ? k : 0), line);
+            for (k = head; k + Simd::kBytes <= total; k += Simd::kBytes) Simd::stream(to + k, line);
+        }
+    }
+    for (; k + Simd::kBytes <= total; k += Simd::kBytes) Simd::store(to + k, line);
+    if (k < total) Simd::store(to + total - Simd::kBytes, line);
+}
+
+// Repeats an element of any size: a pattern of whole lines is built, then copied.
+template <class Simd>
+inline void fill_pattern(const std::byte* element, std::int64_t bytes, std::byte* to, std::int64_t total,
+                         KernelStores stores) {
+    alignas(64) std::byte pattern[2 * kLine * kLine];
+    const std::int64_t period = kLine * bytes;  // a multiple of a line
+    // A period more, so that a copy may start at any phase of it.
+    const std::int64_t built = total < 2 * period ? total : 2 * period;
+    move_short(element, pattern, bytes);
+    for (std::int64_t done = bytes; done < built; done *= 2) {
+        std::memcpy(pattern + done, pattern, static_cast<std::size_t>(done < built - done ? done : built - done));
+    }
+    const std::int64_t head = to_line(to);
+    if (total < head + kLine) return move_row<Simd>(pattern, to, total, 0);
+    move_short(pattern, to, head);
+    const std::byte* phase = pattern + head % bytes;
+    std::int64_t k = head;
+    while (k + kLine <= total) {
+        const std::int64_t left = (total - k) / kLine * kLine;
+        const std::int64_t now = left < period ? left : period;
+        for (std::int64_t line = 0; line < now; line += kLine) {
+            if (stores.nontemporal) {
+                stream_line<Simd>(phase + line, to + k + line);
+            } else {
+                move_line<Simd>(phase + line, to + k + line);
+            }
+        }
+        k += now;
+    }
+    move_short(phase + (k - head) % period, to + k, total - k);
+}
+
+template <class Simd>
+void fill(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
+          KernelStores stores) noexcept {
+    const std::int64_t total = a.extent * bytes;
+    for (std::int64_t j = 0; j < b.extent; ++j) {
+        const std::byte* element = src + b.src_at(j);
+        std::byte* to = dst + j * b.dst_stride;
+        if (Simd::kBytes % bytes == 0) {
+            fill_line<Simd>(Simd::splat(element, bytes), element, bytes, to, total, stores);
+        } else {
+            fill_pattern<Simd>(element, bytes, to, total, stores);
+        }
+    }
+}
+
+template <class Simd>
+void stream(const std::byte* src, std::byte* dst, std::int64_t bytes) noexcept {
+    stream_row<Simd>(src, dst, bytes, 0);
+}
+
+template <class Simd>
+void fence() noexcept {
+    Simd::fence();
+}
+
+}  // namespace
+}  // namespace dnnmove

@@ -1,0 +1,68 @@
+// 32-byte vectors by AVX2.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace dnnmove {
+namespace {
+
+struct Simd256 {
+    using Vector = __m256i;
+    static constexpr int kBytes = 32;
+
+    static Vector load(const std::byte* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+    static Vector load_partial(const std::byte* p, std::int64_t bytes) {
+        alignas(32) std::byte whole[32] = {};
+        std::memcpy(whole, p, static_cast<std::size_t>(bytes));
+        return load(whole);
+    }
+    static void store(std::byte* p, Vector v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+    static void store_partial(std::byte* p, Vector v, std::int64_t bytes) {
+        alignas(32) std::byte whole[32];
+        store(whole, v);
+        std::memcpy(p, whole, static_cast<std::size_t>(bytes));
+    }
+    static void stream(std::byte* p, Vector v) { _mm256_stream_si256(reinterpret_cast<__m256i*>(p), v); }
+    static void fence() { _mm_sfence(); }
+
+    // The element of `bytes` (a power of two, at most 32) bytes, repeated.
+    static Vector splat(const std::byte* p, std::int64_t bytes) {
+        switch (bytes) {
+            case 1: return _mm256_set1_epi8(*reinterpret_cast<const char*>(p));
+            case 2: return _mm256_broadcastw_epi16(_mm_loadu_si16(p));
+            case 4: return _mm256_broadcastd_epi32(_mm_loadu_si32(p));
+            case 8: return _mm256_broadcastq_epi64(_mm_loadu_si64(p));
+            case 16: return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+            default: return load(p);
+        }
+    }
+
+    // Interleaves the low (high) elements of `width` bytes of every 16-byte lane.
+    template <int width>
+    static Vector unpack_low(Vector a, Vector b) {
+        if constexpr (width == 1) return _mm256_unpacklo_epi8(a, b);
+        if constexpr (width == 2) return _mm256_unpacklo_epi16(a, b);
+        if constexpr (width == 4) return _mm256_unpacklo_epi32(a, b);
+        return _mm256_unpacklo_epi64(a, b);
+    }
+    template <int width>
+    static Vector unpack_high(Vector a, Vector b) {
+        if constexpr (width == 1) return _mm256_unpackhi_epi8(a, b);
+        if constexpr (width == 2) return _mm256_unpackhi_epi16(a, b);
+        if constexpr (width == 4) return _mm256_unpackhi_epi32(a, b);
+        return _mm256_unpackhi_epi64(a, b);
+    }
+    // Lane l of x[q] becomes lane q of x[l].
+    static void transpose_lanes(Vector (&x)[2]) {
+        const Vector low = _mm256_permute2x128_si256(x[0], x[1], 0x20);
+        x[1] = _mm256_permute2x128_si256(x[0], x[1], 0x31);
+        x[0] = low;
+    }
+};
+
+}  // namespace
+}  // namespace dnnmove

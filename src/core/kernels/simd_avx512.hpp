@@ -1,0 +1,66 @@
+// 64-byte vectors by AVX-512 (F, BW, DQ, VL).
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dnnmove {
+namespace {
+
+struct Simd512 {
+    using Vector = __m512i;
+    static constexpr int kBytes = 64;
+
+    static __mmask64 mask(std::int64_t bytes) { return bytes >= 64 ? ~0ull : (1ull << bytes) - 1; }
+    static Vector load(const std::byte* p) { return _mm512_loadu_si512(p); }
+    static Vector load_partial(const std::byte* p, std::int64_t bytes) { return _mm512_maskz_loadu_epi8(mask(bytes), p); }
+    static void store(std::byte* p, Vector v) { _mm512_storeu_si512(p, v); }
+    static void store_partial(std::byte* p, Vector v, std::int64_t bytes) { _mm512_mask_storeu_epi8(p, mask(bytes), v); }
+    static void stream(std::byte* p, Vector v) { _mm512_stream_si512(reinterpret_cast<__m512i*>(p), v); }
+    static void fence() { _mm_sfence(); }
+
+    // The element of `bytes` (a power of two, at most 64) bytes, repeated.
+    static Vector splat(const std::byte* p, std::int64_t bytes) {
+        switch (bytes) {
+            case 1: return _mm512_set1_epi8(*reinterpret_cast<const char*>(p));
+            case 2: return _mm512_broadcastw_epi16(_mm_loadu_si16(p));
+            case 4: return _mm512_broadcastd_epi32(_mm_loadu_si32(p));
+            case 8: return _mm512_broadcastq_epi64(_mm_loadu_si64(p));
+            case 16: return _mm512_broadcast_i64x2(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+            case 32: return _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+            default: return load(p);
+        }
+    }
+
+    // Interleaves the low (high) elements of `width` bytes of every 16-byte lane.
+    template <int width>
+    static Vector unpack_low(Vector a, Vector b) {
+        if constexpr (width == 1) return _mm512_unpacklo_epi8(a, b);
+        if constexpr (width == 2) return _mm512_unpacklo_epi16(a, b);
+        if constexpr (width == 4) return _mm512_unpacklo_epi32(a, b);
+        return _mm512_unpacklo_epi64(a, b);
+    }
+    template <int width>
+    static Vector unpack_high(Vector a, Vector b) {
+        if constexpr (width == 1) return _mm512_unpackhi_epi8(a, b);
+        if constexpr (width == 2) return _mm512_unpackhi_epi16(a, b);
+        if constexpr (width == 4) return _mm512_unpackhi_epi32(a, b);
+        return _mm512_unpackhi_epi64(a, b);
+    }
+    // Lane l of x[q] becomes lane q of x[l].
+    static void transpose_lanes(Vector (&x)[4]) {
+        const Vector a = _mm512_shuffle_i64x2(x[0], x[1], 0x44);
+        const Vector b = _mm512_shuffle_i64x2(x[0], x[1], 0xee);
+        const Vector c = _mm512_shuffle_i64x2(x[2], x[3], 0x44);
+        const Vector d = _mm512_shuffle_i64x2(x[2], x[3], 0xee);
+        x[0] = _mm512_shuffle_i64x2(a, c, 0x88);
+        x[1] = _mm512_shuffle_i64x2(a, c, 0xdd);
+        x[2] = _mm512_shuffle_i64x2(b, d, 0x88);
+        x[3] = _mm512_shuffle_i64x2(b, d, 0xdd);
+    }
+};
+
+}  // namespace
+}  // namespace dnnmove

@@ -1,0 +1,102 @@
+// 16-byte vectors by the compiler's vector extensions: SSE2 on x86-64, NEON on aarch64.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace dnnmove {
+namespace {
+
+struct Simd128 {
+    using Vector [[gnu::vector_size(16)]] = std::uint8_t;
+    using Words16 [[gnu::vector_size(16)]] = std::uint16_t;
+    using Words32 [[gnu::vector_size(16)]] = std::uint32_t;
+    using Words64 [[gnu::vector_size(16)]] = std::uint64_t;
+    static constexpr int kBytes = 16;
+
+    static Vector load(const std::byte* p) {
+        Vector v;
+        std::memcpy(&v, p, sizeof v);
+        return v;
+    }
+    static Vector load_partial(const std::byte* p, std::int64_t bytes) {
+        Vector v = {};
+        std::memcpy(&v, p, static_cast<std::size_t>(bytes));
+        return v;
+    }
+    static void store(std::byte* p, Vector v) { std::memcpy(p, &v, sizeof v); }
+    static void store_partial(std::byte* p, Vector v, std::int64_t bytes) {
+        std::memcpy(p, &v, static_cast<std::size_t>(bytes));
+    }
+    static void stream(std::byte* p, Vector v) {
+#if defined(__SSE2__)
+        _mm_stream_si128(reinterpret_cast<__m128i*>(p), reinterpret_cast<__m128i>(v));
+#else
+        store(p, v);  // no non-temporal store without intrinsics
+#endif
+    }
+    static void fence() {
+#if defined(__SSE2__)
+        _mm_sfence();
+#endif
+    }
+
+    // The element of `bytes` (a power of two, at most 16) bytes, repeated.
+    static Vector splat(const std::byte* p, std::int64_t bytes) {
+        std::uint64_t word = 0;
+        switch (bytes) {
+            case 1: word = static_cast<std::uint64_t>(*p) * 0x0101010101010101u; break;
+            case 2: word = read<std::uint16_t>(p) * 0x0001000100010001u; break;
+            case 4: word = read<std::uint32_t>(p) * 0x0000000100000001u; break;
+            case 8: word = read<std::uint64_t>(p); break;
+            default: return load(p);
+        }
+        return reinterpret_cast<Vector>(Words64{word, word});
+    }
+    template <class Word>
+    static std::uint64_t read(const std::byte* p) {
+        Word word;
+        std::memcpy(&word, p, sizeof word);
+        return word;
+    }
+
+    template <int width, bool high>
+    static Vector unpack(Vector a, Vector b) {
+        if constexpr (width == 1) {
+            constexpr int h = high ? 8 : 0;
+            return __builtin_shufflevector(a, b, h, 16 + h, h + 1, 17 + h, h + 2, 18 + h, h + 3, 19 + h, h + 4, 20 + h,
+                                           h + 5, 21 + h, h + 6, 22 + h, h + 7, 23 + h);
+        } else if constexpr (width == 2) {
+            constexpr int h = high ? 4 : 0;
+            return reinterpret_cast<Vector>(__builtin_shufflevector(reinterpret_cast<Words16>(a),
+                                                                    reinterpret_cast<Words16>(b), h, 8 + h, h + 1,
+                                                                    9 + h, h + 2, 10 + h, h + 3, 11 + h));
+        } else if constexpr (width == 4) {
+            constexpr int h = high ? 2 : 0;
+            return reinterpret_cast<Vector>(__builtin_shufflevector(
+                reinterpret_cast<Words32>(a), reinterpret_cast<Words32>(b), h, 4 + h, h + 1, 5 + h));
+        } else {
+            constexpr int h = high ? 1 : 0;
+            return reinterpret_cast<Vector>(
+                __builtin_shufflevector(reinterpret_cast<Words64>(a), reinterpret_cast<Words64>(b), h, 2 + h));
+        }
+    }
+    // Interleaves the low (high) elements of `width` bytes.
+    template <int width>
+    static Vector unpack_low(Vector a, Vector b) {
+        return unpack<width, false>(a, b);
+    }
+    template <int width>
+    static Vector unpack_high(Vector a, Vector b) {
+        return unpack<width, true>(a, b);
+    }
+    static void transpose_lanes(Vector (&)[1]) {}
+};
+
+}  // namespace
+}  // namespace dnnmove

@@ -1,0 +1,34 @@
+// Makes the kernel table of one vector type.
+#pragma once
+
+#include "kernels/rows.hpp"
+#include "kernels/transpose.hpp"
+
+namespace dnnmove {
+namespace {
+
+template <class Simd>
+constexpr Kernels make_table(Isa isa) {
+    Kernels table{};
+    table.isa = isa;
+    table.vector_bytes = Simd::kBytes;
+    table.copy_rows = copy_rows<Simd>;
+    table.copy_runs = copy_runs<Simd>;
+    table.fill = fill<Simd>;
+    table.transpose[0] = transpose<Simd, 1>;
+    table.transpose[1] = transpose<Simd, 2>;
+    table.transpose[2] = transpose<Simd, 4>;
+    table.transpose[3] = transpose<Simd, 8>;
+    table.transpose[4] = transpose<Simd, 16>;
+    table.transpose_lines[0] = transpose_lines<Simd, 1>;
+    table.transpose_lines[1] = transpose_lines<Simd, 2>;
+    table.transpose_lines[2] = transpose_lines<Simd, 4>;
+    table.transpose_lines[3] = transpose_lines<Simd, 8>;
+    table.transpose_lines[4] = transpose_lines<Simd, 16>;
+    table.stream = stream<Simd>;
+    table.fence = fence<Simd>;
+    return table;
+}
+
+}  // namespace
+}  // namespace dnnmove

@@ -1,0 +1,83 @@
+// The copies that a reorder, or a shuffle, of a layout is made of: the input of a Program.
+#include "layout/transfer.hpp"
+
+#include <utility>
+
+#include "layout/axis_pieces.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kMaxZeroes = 64;  // bytes
+
+// Every combination of one piece per axis is one nest.
+void append(std::vector<Transfer>& transfers, const std::vector<std::vector<Piece>>& axes, std::int64_t itemsize,
+            int src) {
+    std::vector<Nest> nests(1);
+    nests[0].itemsize = itemsize;
+    for (const std::vector<Piece>& pieces : axes) {
+        std::vector<Nest> longer;
+        for (const Nest& nest : nests) {
+            for (const Piece& piece : pieces) {
+                longer.push_back(nest);
+                Nest& next = longer.back();
+                next.src_offset += piece.src_offset;
+                next.dst_offset += piece.dst_offset;
+                for (const Loop& loop : piece.loops) {
+                    if (loop.extent != 1 || loop.table) next.loops.push_back(loop);
+                }
+            }
+        }
+        nests = std::move(longer);
+    }
+    for (Nest& nest : nests) transfers.push_back(Transfer{src, 0, std::move(nest)});
+}
+
+}  // namespace
+
+std::vector<Transfer> padding_transfers(const Layout& layout) {
+    std::vector<Transfer> transfers;
+    if (layout.empty()) return transfers;
+    // The padding of axis k: real indices before k, its own padding at k, everything behind k.
+    for (std::size_t k = 0; k < layout.ndim(); ++k) {
+        if (layout.padded_dims[k] == layout.dims[k]) continue;
+        std::vector<std::vector<Piece>> axes;
+        for (std::size_t axis = 0; axis < layout.ndim(); ++axis) {
+            const Axis steps = layout.axis(axis);
+            const std::int64_t begin = axis == k ? layout.dims[axis] : 0;
+            const std::int64_t end = axis < k ? layout.dims[axis] : layout.padded_dims[axis];
+            axes.push_back(copy_pieces(repeated(steps), steps, begin, end));
+        }
+        // Large elements are zeroed byte by byte, so that the source of zeroes may be short.
+        const bool large = layout.itemsize > kMaxZeroes;
+        if (large) axes.push_back({Piece{{Loop{layout.itemsize, 0, 1, nullptr}}, 0, 0}});
+        append(transfers, axes, large ? 1 : layout.itemsize, kZeroSource);
+    }
+    return transfers;
+}
+
+std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst) {
+    if (dst.empty()) return {};
+    std::vector<std::vector<Piece>> axes;
+    for (std::size_t axis = 0; axis < dst.ndim(); ++axis) {
+        axes.push_back(copy_pieces(src.axis(axis), dst.axis(axis), 0, dst.dims[axis]));
+    }
+    std::vector<Transfer> transfers = padding_transfers(dst);
+    append(transfers, axes, dst.itemsize, 0);
+    return transfers;
+}
+
+std::vector<Transfer> shuffle_transfers(const Layout& layout, std::size_t shuffled, std::int64_t group_size) {
+    if (layout.empty()) return {};
+    std::vector<std::vector<Piece>> axes;
+    for (std::size_t axis = 0; axis < layout.ndim(); ++axis) {
+        const Axis steps = layout.axis(axis);
+        axes.push_back(axis == shuffled ? shuffle_pieces(steps, layout.dims[axis], group_size)
+                                        : copy_pieces(steps, steps, 0, layout.dims[axis]));
+    }
+    std::vector<Transfer> transfers = padding_transfers(layout);
+    append(transfers, axes, layout.itemsize, 0);
+    return transfers;
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,26 @@
+// The copies that a reorder, or a shuffle, of a layout is made of: the input of a Program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "layout/layout.hpp"
+#include "plan/program.hpp"
+
+namespace dnnmove {
+
+// All offsets count from element (0, 0, ...) of source 0 and destination 0. Block padding of the
+// destination is zeroed by transfers from kZeroSource; gaps between its strides are left alone. The
+// destination must not overlap itself. Empty layouts give no transfers.
+
+// `src` and `dst` have the same dims and itemsize.
+std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst);
+
+// dst[u + v*C/G] = src[u*G + v] along `axis` of length C, both in `layout`; G divides C, C > 0.
+std::vector<Transfer> shuffle_transfers(const Layout& layout, std::size_t axis, std::int64_t group_size);
+
+// Only the zeroes of the padding.
+std::vector<Transfer> padding_transfers(const Layout& layout);
+
+}  // namespace dnnmove

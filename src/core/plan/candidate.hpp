@@ -1,0 +1,45 @@
+// The kernels that compete for the innermost part of a nest, and what each would cost.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace dnnmove {
+
+// A kernel that could run a nest's innermost part. Costs are cycles per byte with everything in the
+// first-level cache, from measurements on AVX-512 and AVX2 machines; they need only be right where
+// two kernels compete.
+struct Candidate {
+    double cost = std::numeric_limits<double>::infinity();
+    Leaf leaf;
+    std::vector<std::size_t> taken;  // positions of the loops that the kernel covers
+};
+
+// One function per kernel; the cost is infinite where it cannot run the nest. `loops` are canonical:
+// not empty but for rows, the last one innermost in the destination.
+Candidate rows_candidate(const std::vector<Loop>& loops, std::int64_t itemsize);
+Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, KernelKind kind);
+Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context);
+Candidate tabled_gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
+Candidate weave_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
+Candidate transpose_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
+
+// Is `outer` the continuation of a destination run of `bytes` bytes?
+inline bool continues(const Loop& outer, std::int64_t bytes) { return !outer.table && outer.dst_stride == bytes; }
+
+inline TiledLoop covering(const Loop& loop) { return {loop.extent, loop.extent, loop.src_stride, loop.dst_stride}; }
+
+// Offsets, by `stride`, of every step of a chain of loops, the first innermost.
+std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
+                                      std::int64_t Loop::* stride);
+
+// The loop at `position` becomes b. Where rows of `row` bytes are short and more loops continue the
+// destination, b is the whole chain of them, so that a kernel call is worth its while.
+void take_second_loop(Candidate& candidate, const std::vector<Loop>& loops, std::size_t position, std::int64_t row = 0);
+
+// A kernel call on less is mostly the call.
+inline constexpr std::int64_t kUnitWorthBytes = 8 * 1024;
+
+}  // namespace dnnmove

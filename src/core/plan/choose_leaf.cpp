@@ -1,0 +1,43 @@
+// Chooses the kernel for the innermost part of a nest: the cheapest of those that can run it.
+#include <algorithm>
+
+#include "plan/candidate.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr double kCallCycles = 60;  // of one kernel call and of the loops around it
+
+}  // namespace
+
+Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context) {
+    Candidate best;
+    const auto consider = [&](Candidate candidate) {
+        std::int64_t bytes = itemsize;
+        for (const std::size_t position : candidate.taken) bytes *= loops[position].extent;
+        candidate.cost += kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes));
+        if (candidate.cost < best.cost) best = std::move(candidate);
+    };
+    if (itemsize > 64 || loops.empty() || loops.back().table) {
+        consider(rows_candidate(loops, itemsize));
+    } else if (loops.back().dst_stride == itemsize && loops.back().src_stride == 0) {
+        consider(runs_candidate(loops, itemsize, KernelKind::fill));
+        consider(gather_candidate(loops, itemsize, context));
+    } else {
+        consider(runs_candidate(loops, itemsize, KernelKind::runs));
+        if (loops.back().dst_stride == itemsize) {
+            consider(gather_candidate(loops, itemsize, context));
+            consider(weave_candidate(loops, itemsize, *context.kernels));
+            consider(transpose_candidate(loops, itemsize, *context.kernels));
+        }
+        consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
+    }
+    best.leaf.itemsize = itemsize;
+    std::sort(best.taken.begin(), best.taken.end());
+    for (auto position = best.taken.rbegin(); position != best.taken.rend(); ++position) {
+        loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(*position));
+    }
+    return std::move(best.leaf);
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,216 @@
+// Sizes the tiles of a plan, decides how its stores go to memory, and orders the loops around it.
+#include <algorithm>
+
+#include "plan/plan.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kUnitBytes = 16 * 1024;
+constexpr std::int64_t kLongRowBytes = 64 * 1024;
+constexpr std::int64_t kMinStreamedRow = 192;  // a shorter contiguous row is not worth its two partial lines
+constexpr std::int64_t kShortRowBytes = 1024;  // likewise of rows made of elements
+constexpr std::int64_t kPanelBytes = 256;      // of a destination row, per pass over the source rows
+constexpr std::int64_t kMaxStagedRowBytes = 2048;
+constexpr std::int64_t kMaxStridedRows = 64;   // source lines in use at once, all perhaps in few cache sets
+
+// Whole steps that make about `bytes` bytes, a multiple of `step` of them.
+std::int64_t steps_for(std::int64_t bytes, std::int64_t bytes_per_step, std::int64_t step = 1) {
+    return std::max<std::int64_t>(1, bytes / (bytes_per_step * step)) * step;
+}
+
+// The power of two, at most a line, that divides the destination of every kernel call's rows.
+std::int64_t row_alignment(const Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
+    std::int64_t bits = context.dst_alignment | context.dst_offset | kLine;
+    if (leaf.b.extent > 1) bits |= leaf.b.dst_stride;
+    for (const Loop& loop : rest) {
+        bits |= loop.dst_stride;
+        if (loop.table) bits = 1;
+    }
+    return bits & -bits;
+}
+
+// a inside, b around it: as much of both as makes a unit of `unit` bytes. `contiguous`: a unit must be
+// one piece of the destination.
+void size_inside_out(Leaf& leaf, std::int64_t a_bytes, std::int64_t unit, std::int64_t a_step, bool contiguous) {
+    const std::int64_t row = leaf.a.extent * a_bytes;
+    if (row > unit) {
+        leaf.a.tile = std::min(leaf.a.extent, steps_for(unit, a_bytes, a_step));
+        leaf.b.tile = 1;
+        return;
+    }
+    leaf.a.tile = leaf.a.extent;
+    const bool dense = leaf.b.dst_stride == row;
+    leaf.b.tile = contiguous && !dense ? 1 : std::min(leaf.b.extent, steps_for(unit, row));
+}
+
+// How many rows with this pitch fit into the second-level cache, one line each: a multiple of a large
+// power of two leaves them few sets. 16 ways of 64 KiB, as small as any; a quarter is left for others.
+std::int64_t rows_in_cache(std::int64_t pitch) {
+    const std::int64_t step = pitch & -pitch;
+    return 12 * std::max<std::int64_t>(1, 64 * 1024 / std::max(step, kLine));
+}
+
+StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
+    const std::int64_t width = leaf.itemsize;
+    const std::int64_t side = context.kernels->vector_bytes / width;
+    const std::int64_t row = leaf.b.extent * width;  // contiguous bytes of a destination row
+    const auto panel = [&](std::int64_t bytes) { return std::max(side, bytes / width); };
+    // Rows that all start at the same place of a line let tiles be shifted onto the lines.
+    std::int64_t phases = leaf.a.dst_stride | kLine;
+    for (const std::int64_t offset : leaf.dst_rows) phases |= offset;
+    for (const Loop& loop : rest) phases |= loop.table ? 1 : loop.dst_stride;
+    const bool lines = phases % kLine == 0 && (context.dst_alignment | context.dst_offset) % width == 0;
+    const bool aligned = lines && (context.dst_alignment | context.dst_offset) % kLine == 0;
+    const bool dense_rows = !leaf.a_chained && leaf.a.dst_stride == row;
+    if (context.large && dense_rows && row <= kMaxStagedRowBytes && !aligned) {
+        leaf.b.tile = leaf.b.extent;
+        leaf.a.tile = std::min(leaf.a.extent, steps_for(context.unit_bytes, row, side));
+        if (leaf.a.tile * row <= kMaxUnitBytes) return StoreMode::staged;
+    }
+    if (context.large && row >= 2 * kLine) {
+        std::int64_t pitches = leaf.b_chained ? 0 : leaf.b.src_stride;
+        for (const std::int64_t offset : leaf.src_rows) pitches |= offset;
+        const std::int64_t rows = rows_in_cache(pitches);
+        leaf.b.tile = std::min({leaf.b.extent, panel(kPanelBytes), std::max(rows, 2 * kLine / width)});
+        leaf.a.tile = std::min(leaf.a.extent, panel(4096));
+        if (!lines) leaf.kind = KernelKind::transpose_lines;
+        leaf.shift_to_lines = lines && !aligned;
+        return StoreMode::nontemporal;
+    }
+    leaf.b.tile = std::min(leaf.b.extent, panel(512));
+    leaf.a.tile = std::min(leaf.a.extent, panel(512));
+    return StoreMode::cached;
+}
+
+StoreMode size_rows(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
+    const std::int64_t row = leaf.a.extent;
+    const bool lines = row % kLine == 0 && row_alignment(leaf, rest, context) == kLine;
+    const bool dense = leaf.b.dst_stride == row;
+    // Short rows that end inside a line share it with their neighbours: staged, none is written twice.
+    const bool stage = context.large && !lines && dense && row < kMinStreamedRow;
+    size_inside_out(leaf, 1, stage ? context.unit_bytes : kLongRowBytes, kLine, false);
+    if (stage && leaf.a.tile * leaf.b.tile <= kMaxUnitBytes) return StoreMode::staged;
+    return context.large && (lines || row >= kMinStreamedRow) ? StoreMode::nontemporal : StoreMode::cached;
+}
+
+// Does a loop around a walk over lines stay inside the same lines?
+bool reads_lines_again(const Leaf& leaf, const std::vector<Loop>& rest) {
+    const auto again = [&](std::int64_t stride) {
+        return stride != 0 && std::abs(stride) < kLine && std::abs(stride) < std::abs(leaf.a.src_stride);
+    };
+    return again(leaf.b.src_stride) ||
+           std::any_of(rest.begin(), rest.end(), [&](const Loop& loop) { return !loop.table && again(loop.src_stride); });
+}
+
+// runs, fill and gather: a walks a row of the destination.
+StoreMode size_elements(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
+    const bool gathers = leaf.kind == KernelKind::gather;
+    const std::int64_t bytes = gathers ? leaf.a.dst_stride : leaf.itemsize;
+    const std::int64_t row = leaf.a.extent * bytes;
+    if (leaf.a.dst_stride != bytes) {
+        size_inside_out(leaf, bytes, kUnitBytes, 1, false);
+        return StoreMode::cached;
+    }
+    const std::int64_t alignment = row_alignment(leaf, rest, context);
+    const bool lines = row % kLine == 0 && alignment == kLine;
+    // Non-temporal stores straight from the kernel, where blocks are whole lines and can reach one.
+    const std::int64_t step_alignment = (bytes | kLine) & -(bytes | kLine);
+    bool whole_blocks = gathers && leaf.block.loop_steps * bytes % kLine == 0 && leaf.block.window_bytes >= 16;
+    if (leaf.scattered) {
+        for (const GatherVector& vector : leaf.block.vectors) whole_blocks = whole_blocks && vector.dst % kLine == 0;
+        whole_blocks = whole_blocks && leaf.block.vector_bytes == kLine && alignment == kLine;
+    }
+    const bool direct = context.large && (lines || (row >= kShortRowBytes && alignment % step_alignment == 0)) &&
+                        (whole_blocks || leaf.kind == KernelKind::fill);
+    const bool stage = context.large && !direct && row >= 2 * kLine && !leaf.scattered;
+    // Tiles end with a line where they can.
+    std::int64_t step = gathers ? leaf.block.loop_steps : 1;
+    while (step * bytes % kLine != 0 && step * bytes < kMaxUnitBytes / 4) step *= 2;
+    const bool strided = std::abs(leaf.a.src_stride) >= kLine && leaf.b.src_stride != 0 &&
+                         std::abs(leaf.b.src_stride) < kLine;
+    if (strided) {
+        // Every step of a reads another line: few at a time, so that b finds them in the cache.
+        leaf.a.tile = std::min(leaf.a.extent, steps_for(std::min(kMaxStridedRows * bytes, kMaxUnitBytes / 2), bytes, step));
+        leaf.b.tile = stage ? 1 : std::min(leaf.b.extent, steps_for(kUnitBytes, leaf.a.tile * bytes));
+    } else {
+        // Other loops that read the same lines again find them in the first-level cache.
+        std::int64_t unit = stage ? context.unit_bytes : kUnitBytes;
+        if (leaf.scattered) unit = std::max<std::int64_t>(1024, 4 * unit / static_cast<std::int64_t>(leaf.block.vectors.size()));
+        if (reads_lines_again(leaf, rest)) {
+            unit = std::clamp<std::int64_t>(kUnitBytes / std::abs(leaf.a.src_stride) * bytes, 1024, unit);
+        }
+        size_inside_out(leaf, bytes, unit, step, stage);
+    }
+    if (direct) return StoreMode::nontemporal;
+    return stage && leaf.a.tile * leaf.b.tile * bytes <= kMaxUnitBytes ? StoreMode::staged : StoreMode::cached;
+}
+
+// weave and deal: a walks the streams.
+StoreMode size_streams(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
+    const bool weaves = leaf.kind == KernelKind::weave;
+    const std::int64_t vector_steps = kLine / leaf.itemsize;
+    const std::int64_t block = weaves ? leaf.a.dst_stride : leaf.itemsize;  // bytes of the destination per step
+    const std::int64_t row = leaf.a.extent * block;
+    const std::int64_t alignment = row_alignment(leaf, rest, context);
+    const bool whole = leaf.a.extent % vector_steps == 0;
+    const bool reaches_line = alignment % ((block | kLine) & -(block | kLine)) == 0;
+    const bool same_phase = weaves || leaf.stream_pitch % kLine == 0;
+    const bool direct = context.large && same_phase &&
+                        ((whole && alignment == kLine) || (reaches_line && row >= 2 * kShortRowBytes));
+    const bool stage = context.large && !direct && weaves;
+    const std::int64_t unit = weaves ? kUnitBytes : kUnitBytes / leaf.streams;
+    size_inside_out(leaf, block, stage ? context.unit_bytes : unit, vector_steps, stage);
+    if (direct) return StoreMode::nontemporal;
+    return stage && leaf.a.tile * leaf.b.tile * block <= kMaxUnitBytes / 2 ? StoreMode::staged : StoreMode::cached;
+}
+
+}  // namespace
+
+StoreMode choose_tiles(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
+    switch (leaf.kind) {
+        case KernelKind::rows: return size_rows(leaf, rest, context);
+        case KernelKind::runs:
+        case KernelKind::fill:
+        case KernelKind::gather: return size_elements(leaf, rest, context);
+        case KernelKind::weave:
+        case KernelKind::deal: return size_streams(leaf, rest, context);
+        case KernelKind::transpose:
+        case KernelKind::transpose_lines: return size_transpose(leaf, rest, context);
+    }
+    return StoreMode::cached;
+}
+
+std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& rest, std::size_t& rereading) {
+    rereading = 0;
+    std::vector<OuterLoop> outer;
+    for (const Loop& loop : rest) outer.push_back({loop.extent, loop.src_stride, loop.dst_stride, loop.table});
+    const bool transposes = leaf.kind == KernelKind::transpose || leaf.kind == KernelKind::transpose_lines;
+    // A chained dimension's tables hold its strides; its tiles only move along the contiguous side.
+    const OuterLoop a{leaf.a.tiles(), leaf.a.tile * leaf.a.src_stride, leaf.a_chained ? 0 : leaf.a.tile * leaf.a.dst_stride,
+                      nullptr, OuterLoop::Role::tile_a};
+    const OuterLoop b{leaf.b.tiles() + (leaf.shift_to_lines ? 1 : 0), leaf.b_chained ? 0 : leaf.b.tile * leaf.b.src_stride, leaf.b.tile * leaf.b.dst_stride,
+                      nullptr, OuterLoop::Role::tile_b};
+    const bool b_shares_lines = !transposes && leaf.streams == 0 && leaf.b.src_stride != 0 && std::abs(leaf.b.src_stride) < kLine &&
+                                std::abs(leaf.b.src_stride) < std::abs(leaf.a.src_stride);
+    if (b.extent > 1 && !b_shares_lines) outer.push_back(b);
+    if (a.extent > 1) outer.push_back(a);
+    if (!transposes && a.extent > 1) {
+        // Loops that stay inside the lines which a tile has just read go inside the walk over the tiles.
+        const auto shares_lines = [&](const OuterLoop& loop) {
+            return loop.role == OuterLoop::Role::plain && !loop.table && loop.src_step != 0 &&
+                   std::abs(loop.src_step) < kLine && std::abs(loop.src_step) < std::abs(leaf.a.src_stride);
+        };
+        const auto first = std::stable_partition(outer.begin(), outer.end(),
+                                                 [&](const OuterLoop& loop) { return !shares_lines(loop); });
+        rereading = static_cast<std::size_t>(outer.end() - first);
+    }
+    if (b.extent > 1 && b_shares_lines) {
+        outer.push_back(b);
+        ++rereading;
+    }
+    return outer;
+}
+
+}  // namespace dnnmove

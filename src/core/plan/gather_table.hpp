@@ -1,0 +1,44 @@
+// Builds the permutation tables of the gather kernels.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernels/contract.hpp"
+#include "plan/nest.hpp"
+
+namespace dnnmove {
+
+// An owned GatherBlock.
+struct GatherTable {
+    std::vector<GatherVector> vectors;
+    std::vector<GatherStep> steps;
+    std::vector<std::int32_t> lines;
+    std::int32_t vector_bytes = 0;
+    std::int32_t window_bytes = 0;
+    std::int32_t loop_steps = 1;
+
+    GatherBlock block() const {
+        return {vectors.data(), steps.data(), lines.data(), static_cast<std::int32_t>(vectors.size()),
+                static_cast<std::int32_t>(lines.size()), vector_bytes, window_bytes, loop_steps};
+    }
+    // Estimated cycles of one block with everything in the first-level cache.
+    double cycles() const;
+};
+
+// The destination of a block: contiguous runs of `bytes` bytes each, at these offsets in bytes.
+struct GatherRuns {
+    std::int64_t bytes;
+    std::vector<std::int64_t> offsets{0};
+};
+
+// `sources`: for every element of the block, in order of the runs, its source offset in bytes from the
+// block's source. Empty where the ISA has no gather, or a vector would need more windows than pay.
+std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize,
+                                        const GatherRuns& runs, const Kernels& kernels);
+
+// The two permutes of a weave's rounds, for elements of `width` bytes: the interleaved lower and upper
+// halves of two vectors, or with `deal` their elements of even and of odd place.
+std::vector<GatherStep> weave_permutes(std::int64_t width, bool deal);
+
+}  // namespace dnnmove

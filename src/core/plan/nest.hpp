@@ -1,0 +1,39 @@
+// A copy nest: nested loops with a source and a destination stride each, the planner's input.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "view/view.hpp"
+
+namespace dnnmove {
+
+// Byte offsets of each step of a loop that no stride describes (an axis cut by a blocked layout).
+struct OffsetTable {
+    Dims src;
+    Dims dst;
+};
+
+// `extent` steps. Step k lies at k * stride bytes, or at table->src[k] / table->dst[k] where there
+// is a table.
+struct Loop {
+    std::int64_t extent;
+    std::int64_t src_stride = 0;
+    std::int64_t dst_stride = 0;
+    std::shared_ptr<const OffsetTable> table = nullptr;
+};
+
+// Copies `itemsize` bytes per iteration from the source base to the destination base.
+// Loops are in no particular order; the planner chooses one. No two iterations write the same byte.
+struct Nest {
+    std::vector<Loop> loops;
+    std::int64_t src_offset = 0;  // bytes
+    std::int64_t dst_offset = 0;  // bytes
+    std::int64_t itemsize = 1;    // bytes
+};
+
+// The nest that copies `src` to an array of the same shape with byte strides `dst_strides`.
+Nest make_nest(const View& src, const Dims& dst_strides, std::int64_t dst_offset = 0);
+
+}  // namespace dnnmove

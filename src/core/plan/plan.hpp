@@ -1,0 +1,127 @@
+// A plan: one canonical nest, a kernel for its innermost part, and loops over the rest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/contract.hpp"
+#include "plan/gather_table.hpp"
+#include "plan/nest.hpp"
+
+namespace dnnmove {
+
+enum class KernelKind { rows, runs, fill, gather, weave, deal, transpose, transpose_lines };
+
+// How the kernel's output reaches memory: straight from registers with ordinary or non-temporal
+// stores, or through a staging buffer in the first-level cache from which whole lines are streamed.
+enum class StoreMode { cached, nontemporal, staged };
+
+// What decides a plan besides the nest.
+struct PlanContext {
+    const Kernels* kernels;
+    bool large;                  // the program's data exceed the last-level cache
+    std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
+    std::int64_t dst_offset;     // of this nest, bytes
+    std::int64_t unit_bytes = 4096;  // of a staged unit: less where many nests share a source
+};
+
+// One of the two dimensions that a kernel call covers, `tile` of `extent` steps per call. A remainder
+// is a tile of its own, or, with `merge_rest`, belongs to the last tile.
+struct TiledLoop {
+    std::int64_t extent = 1;
+    std::int64_t tile = 1;
+    std::int64_t src_stride = 0;  // bytes per step
+    std::int64_t dst_stride = 0;
+    bool merge_rest = false;
+
+    std::int64_t tiles() const { return merge_rest ? extent / tile : (extent + tile - 1) / tile; }
+    std::int64_t steps(std::int64_t position) const {
+        return position + 1 == tiles() ? extent - position * tile : tile;
+    }
+};
+
+// A loop around the kernel calls. `role` says whose tiles it walks.
+struct OuterLoop {
+    enum class Role { plain, tile_a, tile_b };
+    std::int64_t extent;
+    std::int64_t src_step;  // bytes
+    std::int64_t dst_step;
+    std::shared_ptr<const OffsetTable> table;
+    Role role = Role::plain;
+};
+
+// The kernel of a plan and the dimensions it covers by itself. What a and b are:
+//   rows        a: bytes of a row           b: rows
+//   runs, fill  a: elements                 b: the loop around them
+//   gather      a: steps of the block loop  b: the loop around the blocks
+//   weave, deal a: elements of a stream     b: the loop around them
+//   transpose   a: rows of the destination  b: rows of the source, contiguous in the destination
+struct Leaf {
+    KernelKind kind = KernelKind::rows;
+    std::int64_t itemsize = 1;  // bytes
+    TiledLoop a;
+    TiledLoop b;
+    GatherTable block;       // gather; its steps are also a weave's permutes
+    bool scattered = false;  // its vectors lie apart in the destination
+    int streams = 0;    // weave and deal: how many, and how far the separate ones lie apart
+    std::int64_t stream_pitch = 0;  // bytes
+    // transpose: offsets of the rows. Tables over a chain of loops hold every row, others one tile's.
+    std::vector<std::int64_t> src_rows;
+    std::vector<std::int64_t> dst_rows;
+    bool a_chained = false;
+    bool b_chained = false;
+    // The destination's rows start inside a line, all at the same place: its tiles are shifted so that
+    // all but the first start with a line, and there may be one more.
+    bool shift_to_lines = false;
+};
+
+class Plan {
+public:
+    // `nest` is canonical (plan/canonical.hpp).
+    Plan(const Nest& nest, const PlanContext& context);
+
+    // Kernel calls; each writes bytes that no other does, in any order.
+    std::int64_t units() const { return units_; }
+    std::int64_t bytes() const { return bytes_; }
+    // Units [begin, end). `src` and `dst` are the bases of the nest's offsets.
+    void run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
+    // One line: kernel, element, tiles, stores, loops.
+    std::string describe() const;
+
+private:
+    // A kernel call: where it reads and which tiles it covers; `fresh` unless the call before it has
+    // read the same lines.
+    struct Unit {
+        std::int64_t src;
+        std::int64_t a_tile;
+        std::int64_t b_tile;
+        bool fresh;
+    };
+    void run_leaf(const std::byte* src, std::byte* dst, const Unit& unit, const Unit& next) const noexcept;
+    void run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
+
+    const Kernels* kernels_;
+    Leaf leaf_;
+    StoreMode stores_ = StoreMode::cached;
+    std::vector<OuterLoop> outer_;  // outermost first
+    std::size_t rereading_ = 0;     // how many of the innermost of them read the same lines again
+    std::int64_t src_offset_;
+    std::int64_t dst_offset_;
+    std::int64_t units_ = 1;
+    std::int64_t bytes_ = 0;
+
+    friend class LoopCounter;
+};
+
+// Planning steps, in order. choose_leaf takes the loops it covers out of `loops`; choose_tiles sizes
+// them and decides the stores; order_loops makes the loops around the kernel.
+Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context);
+StoreMode choose_tiles(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context);
+std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& rest, std::size_t& rereading);
+
+// No staged unit is longer. The stage holds two of them, and is emptied as soon as it holds
+// kFlushBytes: little enough that reading the next units overlaps with writing it out.
+inline constexpr std::int64_t kMaxUnitBytes = 16 * 1024;
+inline constexpr std::int64_t kFlushBytes = 4 * 1024;
+
+}  // namespace dnnmove

@@ -1,0 +1,130 @@
+// A program: all the copies of one call, planned once, then executed any number of times.
+#include "plan/program.hpp"
+
+#include <algorithm>
+
+#include "kernels/contract.hpp"
+#include "plan/canonical.hpp"
+#include "plan/plan.hpp"
+#include "runtime/cpu.hpp"
+#include "runtime/threads.hpp"
+
+namespace dnnmove {
+namespace {
+
+// Less work per thread is done sooner by one thread.
+constexpr std::int64_t kBytesPerThread = 192 * 1024;
+// Several nests that read one source take turns in slices of this many bytes, so that lines of the
+// source that they share are read once.
+constexpr std::int64_t kSliceBytes = 128 * 1024;
+
+// Bytes of the source that a nest reads, each counted once.
+std::int64_t source_bytes(const Nest& nest) {
+    std::int64_t bytes = nest.itemsize;
+    for (const Loop& loop : nest.loops) {
+        if (loop.table || loop.src_stride != 0) bytes *= loop.extent;
+    }
+    return bytes;
+}
+
+alignas(64) const std::byte kZeros[4096] = {};
+
+struct Step {
+    int src;
+    int dst;
+    Plan plan;
+};
+
+}  // namespace
+
+struct Program::Impl {
+    std::vector<Step> steps;
+    PlanOptions options;
+    std::int64_t bytes = 0;
+
+    void run(const std::byte* const* srcs, std::byte* const* dsts, int thread, int threads) const noexcept {
+        const std::int64_t slices =
+            steps.size() == 1 ? 1 : std::max<std::int64_t>(1, bytes / threads / kSliceBytes);
+        for (std::int64_t slice = 0; slice < slices; ++slice) {
+            for (const Step& step : steps) {
+                const std::int64_t units = step.plan.units();
+                const std::int64_t begin = units * thread / threads;
+                const std::int64_t share = units * (thread + 1) / threads - begin;
+                const std::byte* src = step.src == kZeroSource ? kZeros : srcs[step.src];
+                step.plan.run(src, dsts[step.dst], begin + share * slice / slices, begin + share * (slice + 1) / slices);
+            }
+        }
+    }
+};
+
+Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
+    auto impl = std::make_unique<Impl>();
+    impl->options = options;
+    std::int64_t touched = 0;
+    for (Transfer& transfer : transfers) {
+        const auto& loops = transfer.nest.loops;
+        const bool empty = transfer.nest.itemsize == 0 ||
+                           std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.extent == 0; });
+        if (empty) {
+            transfer.nest.itemsize = 0;
+            continue;
+        }
+        transfer.nest = canonical(std::move(transfer.nest));
+        std::int64_t bytes = transfer.nest.itemsize;
+        for (const Loop& loop : transfer.nest.loops) bytes *= loop.extent;
+        impl->bytes += bytes;
+        touched += bytes + source_bytes(transfer.nest);
+    }
+    PlanContext context{&kernels_for(options.isa), touched > last_level_cache_bytes(), options.dst_alignment, 0};
+    const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
+    context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
+    impl->steps.reserve(transfers.size());
+    for (const Transfer& transfer : transfers) {
+        if (transfer.nest.itemsize == 0) continue;
+        context.dst_offset = transfer.nest.dst_offset;
+        impl->steps.push_back({transfer.src, transfer.dst, Plan(transfer.nest, context)});
+    }
+    impl_ = std::move(impl);
+}
+
+Program::~Program() = default;
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+
+void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept {
+    const std::int64_t useful = std::max<std::int64_t>(1, impl_->bytes / kBytesPerThread);
+    const int count = static_cast<int>(std::min<std::int64_t>(threads, useful));
+    if (count <= 1) {
+        impl_->run(srcs, dsts, 0, 1);
+        return;
+    }
+    struct Context {
+        const Impl& impl;
+        const std::byte* const* srcs;
+        std::byte* const* dsts;
+    } context{*impl_, srcs, dsts};
+    parallel(
+        count,
+        [](void* opaque, int thread, int all) noexcept {
+            const auto& call = *static_cast<const Context*>(opaque);
+            call.impl.run(call.srcs, call.dsts, thread, all);
+        },
+        &context);
+}
+
+std::int64_t Program::bytes_written() const { return impl_->bytes; }
+
+std::string Program::impl_info() const { return "native:" + std::string(to_string(impl_->options.isa)); }
+
+std::string Program::explain() const {
+    std::string text = impl_info() + ", " + std::to_string(impl_->steps.size()) + " nests, " +
+                       std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(impl_->options.threads) +
+                       " threads\n";
+    for (const Step& step : impl_->steps) {
+        text += "  source " + (step.src == kZeroSource ? std::string("zeros") : std::to_string(step.src)) +
+                " -> destination " + std::to_string(step.dst) + ": " + step.plan.describe() + "\n";
+    }
+    return text;
+}
+
+}  // namespace dnnmove

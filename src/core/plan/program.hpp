@@ -1,0 +1,54 @@
+// A program: all the copies of one call, planned once, then executed any number of times.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plan/nest.hpp"
+#include "runtime/isa.hpp"
+
+namespace dnnmove {
+
+// One nest from one buffer to another. `src` and `dst` are positions in the pointer lists given to
+// Program::execute; kZeroSource stands for a source of zero bytes (padding).
+inline constexpr int kZeroSource = -1;
+struct Transfer {
+    int src = 0;
+    int dst = 0;
+    Nest nest;
+};
+
+// What decides a plan besides the nests themselves.
+struct PlanOptions {
+    Isa isa = best_isa();
+    int threads = 1;                 // upper bound for execute
+    std::int64_t dst_alignment = 1;  // a power of two (bytes, at most 64) that divides every destination base
+};
+
+// Immutable; execute may be called from many threads at once.
+class Program {
+public:
+    // Throws nothing but std::bad_alloc: the nests are valid by construction.
+    explicit Program(std::vector<Transfer> transfers, const PlanOptions& options = {});
+    ~Program();
+    Program(Program&&) noexcept;
+    Program& operator=(Program&&) noexcept;
+
+    // Reads sources, writes destinations; no destination byte may be a source byte. Uses at most
+    // `threads` threads and fewer where the work is small. Allocates nothing.
+    void execute(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept;
+
+    std::int64_t bytes_written() const;
+    // "native:avx512"
+    std::string impl_info() const;
+    // Several lines: kernel, tiles, stores, loops, threads of every nest.
+    std::string explain() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<const Impl> impl_;
+};
+
+}  // namespace dnnmove

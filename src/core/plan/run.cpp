@@ -1,0 +1,216 @@
+// Executes a plan: walks the loops around the kernel and calls it.
+#include <algorithm>
+#include <cstring>
+
+#include "plan/plan.hpp"
+
+namespace dnnmove {
+
+// The position of one unit in the outer loops, as an odometer.
+class LoopCounter {
+public:
+    // Deep nests come from user shapes of at most 64 dimensions, each cut into a few digits.
+    static constexpr std::size_t kMaxLoops = 256;
+
+    LoopCounter(const Plan& plan, std::int64_t unit) : loops_(plan.outer_), src_(plan.src_offset_), dst_(plan.dst_offset_) {
+        for (std::size_t k = loops_.size(); k-- > 0;) {
+            at_[k] = unit % loops_[k].extent;
+            unit /= loops_[k].extent;
+            move(k, at_[k], 1);
+        }
+    }
+
+    void next() {
+        for (std::size_t k = loops_.size(); k-- > 0;) {
+            const OuterLoop& loop = loops_[k];
+            if (!loop.table && at_[k] + 1 < loop.extent) {
+                ++at_[k];
+                src_ += loop.src_step;
+                dst_ += loop.dst_step;
+                step_tile(loop, 1);
+                return;
+            }
+            move(k, at_[k], -1);
+            at_[k] = at_[k] + 1 < loop.extent ? at_[k] + 1 : 0;
+            move(k, at_[k], 1);
+            if (at_[k] != 0) return;
+        }
+    }
+
+    std::int64_t dst() const { return dst_; }
+    Plan::Unit unit(std::size_t rereading) const {
+        bool fresh = true;
+        for (std::size_t k = loops_.size() - rereading; k < loops_.size(); ++k) fresh = fresh && at_[k] == 0;
+        return {src_, a_tile_, b_tile_, fresh};
+    }
+
+private:
+    void step_tile(const OuterLoop& loop, std::int64_t tiles) {
+        if (loop.role == OuterLoop::Role::tile_a) a_tile_ += tiles;
+        if (loop.role == OuterLoop::Role::tile_b) b_tile_ += tiles;
+    }
+    void move(std::size_t k, std::int64_t position, std::int64_t sign) {
+        const OuterLoop& loop = loops_[k];
+        const auto index = static_cast<std::size_t>(position);
+        src_ += sign * (loop.table ? loop.table->src[index] : position * loop.src_step);
+        dst_ += sign * (loop.table ? loop.table->dst[index] : position * loop.dst_step);
+        step_tile(loop, sign * position);
+    }
+
+    const std::vector<OuterLoop>& loops_;
+    std::int64_t src_;
+    std::int64_t dst_;
+    std::int64_t a_tile_ = 0;
+    std::int64_t b_tile_ = 0;
+    std::int64_t at_[kMaxLoops];
+};
+
+namespace {
+
+constexpr std::int64_t kAheadBytes = 256;  // prefetch distance along the rows of a transpose's source
+
+std::int64_t steps_into_line(const std::byte* p, std::int64_t itemsize) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & 63) / itemsize;
+}
+
+int log2_of(std::int64_t width) { return __builtin_ctzll(static_cast<unsigned long long>(width)); }
+
+}  // namespace
+
+Plan::Plan(const Nest& nest, const PlanContext& context)
+    : kernels_(context.kernels), src_offset_(nest.src_offset), dst_offset_(nest.dst_offset) {
+    bytes_ = nest.itemsize;
+    for (const Loop& loop : nest.loops) bytes_ *= loop.extent;
+    std::vector<Loop> loops = nest.loops;
+    leaf_ = choose_leaf(loops, nest.itemsize, context);
+    stores_ = choose_tiles(leaf_, loops, context);
+    outer_ = order_loops(leaf_, loops, rereading_);
+    // Rows of one tile where no chain gave the rows of the whole dimension.
+    if (leaf_.kind == KernelKind::transpose || leaf_.kind == KernelKind::transpose_lines) {
+        if (!leaf_.a_chained) {
+            for (std::int64_t i = 0; i < leaf_.a.tile; ++i) leaf_.dst_rows.push_back(i * leaf_.a.dst_stride);
+        }
+        if (!leaf_.b_chained) {
+            const std::int64_t extra = leaf_.kind == KernelKind::transpose_lines ? 64 : 0;
+            for (std::int64_t j = 0; j < leaf_.b.tile + extra; ++j) leaf_.src_rows.push_back(j * leaf_.b.src_stride);
+        } else {
+            // A short last tile's rows are prefetched in as many steps as a whole tile's.
+            leaf_.src_rows.resize(leaf_.src_rows.size() + static_cast<std::size_t>(leaf_.b.tile) + 64);
+        }
+    }
+    for (const OuterLoop& loop : outer_) units_ *= loop.extent;
+}
+
+void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, const Unit& next) const noexcept {
+    const Leaf& leaf = leaf_;
+    const std::byte* src = base + unit.src;
+    const std::int64_t a_steps = leaf.a.steps(unit.a_tile);
+    std::int64_t b_steps = leaf.b.steps(unit.b_tile);
+    const KernelLoop a{a_steps, leaf.a.src_stride, leaf.a.dst_stride};
+    const KernelLoop b{b_steps, leaf.b.src_stride, leaf.b.dst_stride,
+                       leaf.b_chained ? leaf.src_rows.data() + unit.b_tile * leaf.b.tile : nullptr};
+    const KernelStores stores{stores_ == StoreMode::nontemporal, stores_ != StoreMode::cached && unit.fresh};
+    switch (leaf.kind) {
+        case KernelKind::rows: kernels_->copy_rows(src, dst, a_steps, b, stores); return;
+        case KernelKind::runs: kernels_->copy_runs(src, dst, leaf.itemsize, a, b, stores); return;
+        case KernelKind::fill: kernels_->fill(src, dst, leaf.itemsize, a, b, stores); return;
+        case KernelKind::gather: kernels_->gather(leaf.block.block(), src, dst, a, b, stores); return;
+        case KernelKind::weave:
+        case KernelKind::deal:
+            kernels_->weave(src, dst, static_cast<int>(leaf.itemsize), leaf.streams, leaf.kind == KernelKind::deal,
+                            leaf.block.steps.data(), a_steps * leaf.itemsize, leaf.stream_pitch, b, stores);
+            return;
+        case KernelKind::transpose:
+        case KernelKind::transpose_lines: {
+            // Where shifted tiles start, and how far that is from where the loops have put them.
+            const std::int64_t line_steps = 64 / leaf.itemsize;
+            const std::byte* row = dst - unit.b_tile * leaf.b.tile * leaf.itemsize;
+            const std::int64_t into_line = leaf.shift_to_lines ? steps_into_line(row, leaf.itemsize) : 0;
+            const std::int64_t shift = into_line == 0 ? 0 : leaf.b.tile - (line_steps - into_line);
+            const auto start_of = [&](std::int64_t b_tile) { return std::max<std::int64_t>(0, b_tile * leaf.b.tile - shift); };
+            const auto moved = [&](std::int64_t b_tile) { return start_of(b_tile) - b_tile * leaf.b.tile; };
+            const std::int64_t b_start = start_of(unit.b_tile);
+            b_steps = std::min((unit.b_tile + 1) * leaf.b.tile - shift, leaf.b.extent) - b_start;
+            if (b_steps <= 0) return;
+            src += moved(unit.b_tile) * leaf.b.src_stride;
+            dst += moved(unit.b_tile) * leaf.itemsize;
+            const auto rows_of = [&](std::int64_t b_tile) {
+                return leaf.src_rows.data() + (leaf.b_chained ? std::min(start_of(b_tile), leaf.b.extent) : 0);
+            };
+            const std::int64_t* src_rows = rows_of(unit.b_tile);
+            const std::int64_t* dst_rows = leaf.dst_rows.data() + (leaf.a_chained ? unit.a_tile * leaf.a.tile : 0);
+            const int width = log2_of(leaf.itemsize);
+            // Long source rows are prefetched along; of short ones the next unit's.
+            const bool along = a_steps * leaf.itemsize > 2 * kAheadBytes;
+            const RowsAhead ahead = along ? RowsAhead{src + kAheadBytes, src_rows}
+                                          : RowsAhead{base + next.src + moved(next.b_tile) * leaf.b.src_stride, rows_of(next.b_tile)};
+            if (leaf.kind == KernelKind::transpose) {
+                // What lies before a row's first line must not be streamed: a vector there is not aligned.
+                const KernelStores of_tile{stores.nontemporal && (into_line == 0 || b_start != 0), stores.prefetch};
+                kernels_->transpose[width](src, src_rows, dst, dst_rows, a_steps, b_steps, of_tile, ahead);
+                return;
+            }
+            const std::int64_t left = leaf.b.extent - unit.b_tile * leaf.b.tile;
+            const std::int64_t readable = std::min(left, leaf.b.tile + 64 / leaf.itemsize);
+            kernels_->transpose_lines[width](src, src_rows, dst, dst_rows, a_steps, readable, b_steps,
+                                             unit.b_tile == 0, ahead);
+            return;
+        }
+    }
+}
+
+void Plan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
+    if (begin >= end) return;
+    if (stores_ == StoreMode::staged) {
+        run_staged(src, dst, begin, end);
+        kernels_->fence();
+        return;
+    }
+    LoopCounter at(*this, begin);
+    for (std::int64_t k = begin; k < end; ++k) {
+        const Unit unit = at.unit(rereading_);
+        std::byte* to = dst + at.dst();
+        if (k + 1 < end) at.next();
+        run_leaf(src, to, unit, at.unit(rereading_));
+    }
+    if (stores_ == StoreMode::nontemporal) kernels_->fence();
+}
+
+// Units that follow each other in the destination collect in the stage; whole lines leave it, and the
+// bytes of the last, partial line stay for the next units.
+void Plan::run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
+    constexpr std::int64_t kLine = 64;
+    alignas(64) std::byte stage[2 * kMaxUnitBytes + 2 * kLine];
+    // Bytes of the destination per step of a and b.
+    const bool whole_steps = leaf_.kind == KernelKind::gather || leaf_.kind == KernelKind::weave;
+    const std::int64_t step_bytes = leaf_.kind == KernelKind::rows ? 1 : whole_steps ? leaf_.a.dst_stride : leaf_.itemsize;
+    const auto phase_of = [](const std::byte* p) {
+        return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & (kLine - 1));
+    };
+    std::byte* to = nullptr;  // where the stage goes; stage + phase_of(to) is its first byte, so that lines match
+    std::int64_t filled = 0;
+    LoopCounter at(*this, begin);
+    for (std::int64_t k = begin; k < end; ++k) {
+        const Unit unit = at.unit(rereading_);
+        std::byte* next = dst + at.dst();
+        if (k + 1 < end) at.next();
+        if (next != to + filled) {
+            if (filled != 0) kernels_->stream(stage + phase_of(to), to, filled);
+            to = next;
+            filled = 0;
+        }
+        run_leaf(src, stage + phase_of(to) + filled, unit, at.unit(rereading_));
+        filled += leaf_.a.steps(unit.a_tile) * leaf_.b.steps(unit.b_tile) * step_bytes;
+        if (filled >= kFlushBytes) {
+            const std::int64_t rest = phase_of(to + filled);
+            const std::int64_t whole = filled - rest;
+            kernels_->stream(stage + phase_of(to), to, whole);
+            std::memcpy(stage, stage + phase_of(to) + whole, static_cast<std::size_t>(rest));
+            to += whole;
+            filled = rest;
+        }
+    }
+    if (filled != 0) kernels_->stream(stage + phase_of(to), to, filled);
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,71 @@
+// The instruction sets that kernels are compiled for, and which of them this process may use.
+#include "runtime/isa.hpp"
+
+#include <cstdlib>
+#include <string>
+
+#include "runtime/error.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr Isa kAll[] = {Isa::avx512_vbmi, Isa::avx512, Isa::avx2, Isa::scalar};
+
+bool supported(Isa isa) {
+    if (isa == Isa::scalar) return true;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (isa == Isa::avx2) return avx2;
+    if (isa == Isa::avx512) return avx512;
+    return avx512 && __builtin_cpu_supports("avx512vbmi");
+#else
+    return false;
+#endif
+}
+
+Isa isa_cap() {
+    const char* value = std::getenv("DNNMOVE_ISA");
+    if (value == nullptr || *value == '\0') return kAll[0];
+    std::string names;
+    for (const Isa isa : kAll) {
+        if (to_string(isa) == value) return isa;
+        names += (names.empty() ? "" : ", ") + std::string(to_string(isa));
+    }
+    throw ValueError("DNNMOVE_ISA (" + std::string(value) + ") must be one of " + names);
+}
+
+}  // namespace
+
+std::string_view to_string(Isa isa) {
+    switch (isa) {
+        case Isa::scalar: return "scalar";
+        case Isa::avx2: return "avx2";
+        case Isa::avx512: return "avx512";
+        case Isa::avx512_vbmi: return "avx512_vbmi";
+    }
+    return "unknown";
+}
+
+std::vector<Isa> available_isas() {
+    std::vector<Isa> isas;
+    for (const Isa isa : kAll) {
+        if (supported(isa)) isas.push_back(isa);
+    }
+    return isas;
+}
+
+Isa best_isa() {
+    static const Isa best = [] {
+        const Isa cap = isa_cap();
+        for (const Isa isa : kAll) {
+            if (isa <= cap && supported(isa)) return isa;
+        }
+        return Isa::scalar;
+    }();
+    return best;
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,39 @@
+// Dimension lists: shapes in elements, strides in bytes, and the arithmetic on them.
+#include "view/dims.hpp"
+
+#include <algorithm>
+
+#include "runtime/error.hpp"
+
+namespace dnnmove {
+
+std::int64_t element_count(const Dims& shape) {
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+    std::int64_t count = 1;
+    for (const std::int64_t length : shape) {
+        if (__builtin_mul_overflow(count, length, &count)) {
+            throw ValueError("shape " + to_string(shape) + " has more elements than 63 bits can count");
+        }
+    }
+    return count;
+}
+
+Dims dense_strides(const Dims& shape, std::int64_t itemsize) {
+    Dims strides(shape.size());
+    std::int64_t stride = itemsize;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+        strides[axis] = stride;
+        stride *= std::max<std::int64_t>(shape[axis], 1);
+    }
+    return strides;
+}
+
+std::string to_string(const Dims& dims) {
+    std::string text = "(";
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+        text += (axis == 0 ? "" : ", ") + std::to_string(dims[axis]);
+    }
+    return text + (dims.size() == 1 ? ",)" : ")");
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,22 @@
+// Dimension lists: shapes in elements, strides in bytes, and the arithmetic on them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dnnmove {
+
+// Lengths in elements or strides in bytes, one entry per dimension; the user of the list says which.
+using Dims = std::vector<std::int64_t>;
+
+// Product of all lengths; throws ValueError where it does not fit into 63 bits.
+std::int64_t element_count(const Dims& shape);
+
+// C-contiguous (row-major) strides in bytes of `shape`.
+Dims dense_strides(const Dims& shape, std::int64_t itemsize);
+
+// "(2, 3, 4)", as Python prints a tuple.
+std::string to_string(const Dims& dims);
+
+}  // namespace dnnmove

@@ -1,0 +1,351 @@
+// Chains: random ones against a step-by-step reference on indices, and what known ones fold to.
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "chain/chain.hpp"
+#include "chain/fold.hpp"
+#include "check.hpp"
+#include "runtime/error.hpp"
+
+using namespace dnnmove;
+using namespace dnnmove::chain;
+
+namespace {
+
+// A row-major array of source indices.
+struct Array {
+    Dims shape;
+    std::vector<std::int32_t> data;
+};
+
+using Position = Dims;
+
+// out[p] = in[where(p)] for every position p of `shape`.
+Array gather(const Array& in, const Dims& shape, const std::function<Position(const Position&)>& where) {
+    Array out{shape, {}};
+    const std::int64_t count = element_count(shape);
+    const Dims strides = dense_strides(in.shape, 1);
+    for (std::int64_t i = 0; i < count; ++i) {
+        Position p(shape.size());
+        std::int64_t rest = i;
+        for (std::size_t a = shape.size(); a-- > 0; rest /= shape[a]) p[a] = rest % shape[a];
+        const Position q = where(p);
+        std::int64_t from = 0;
+        for (std::size_t a = 0; a < q.size(); ++a) from += q[a] * strides[a];
+        out.data.push_back(in.data[static_cast<std::size_t>(from)]);
+    }
+    return out;
+}
+
+class Random {
+public:
+    explicit Random(unsigned seed) : engine_(seed) {}
+    // In [low, high].
+    std::int64_t operator()(std::int64_t low, std::int64_t high) {
+        return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+    }
+    std::int64_t divisor(std::int64_t n) {
+        std::vector<std::int64_t> all;
+        for (std::int64_t d = 1; d <= n; ++d) {
+            if (n % d == 0) all.push_back(d);
+        }
+        return all[static_cast<std::size_t>((*this)(0, static_cast<std::int64_t>(all.size()) - 1))];
+    }
+
+private:
+    std::mt19937 engine_;
+};
+
+// The lengths of a random shape of `count` elements.
+Dims random_factors(Random& random, std::int64_t count) {
+    Dims shape;
+    while (count > 1 && shape.size() < 5) {
+        shape.push_back(random.divisor(count));
+        count /= shape.back();
+    }
+    shape.push_back(count);
+    return shape;
+}
+
+// Adds a random step that fits every branch of `chain`, and applies it to `arrays`.
+bool random_step(Random& random, Chain& chain, std::vector<Array>& arrays) {
+    if (arrays.empty()) return false;
+    const Array& probe = arrays[static_cast<std::size_t>(random(0, static_cast<std::int64_t>(arrays.size()) - 1))];
+    const auto rank = static_cast<std::int64_t>(probe.shape.size());
+    const std::size_t axis = rank == 0 ? 0 : static_cast<std::size_t>(random(0, rank - 1));
+    const std::int64_t length = rank == 0 ? 1 : probe.shape[axis];
+    StepPtr step;
+    std::function<std::vector<Array>(const Array&)> reference;
+    switch (random(0, 7)) {
+        case 0: {
+            if (rank == 0 || length == 0) return false;
+            const std::int64_t group = random.divisor(length);
+            const bool channels = random(0, 1) != 0;
+            step = channels ? shuffle_channels(static_cast<std::int64_t>(axis), group)
+                            : shuffle(static_cast<std::int64_t>(axis), group);
+            reference = [=](const Array& in) -> std::vector<Array> {
+                const std::int64_t c = in.shape[axis];
+                const std::int64_t size = channels ? c / group : group;
+                return {gather(in, in.shape, [=](Position p) {
+                    const std::int64_t v = p[axis] / (c / size), u = p[axis] % (c / size);
+                    p[axis] = u * size + v;
+                    return p;
+                })};
+            };
+            break;
+        }
+        case 1: {
+            Dims order(static_cast<std::size_t>(rank));
+            for (std::size_t a = 0; a < order.size(); ++a) order[a] = static_cast<std::int64_t>(a);
+            for (std::size_t a = order.size(); a-- > 1;) {
+                std::swap(order[a], order[static_cast<std::size_t>(random(0, static_cast<std::int64_t>(a)))]);
+            }
+            step = transpose(order);
+            reference = [=](const Array& in) -> std::vector<Array> {
+                Dims shape = in.shape;
+                for (std::size_t a = 0; a < order.size(); ++a) shape[a] = in.shape[static_cast<std::size_t>(order[a])];
+                return {gather(in, shape, [=](const Position& p) {
+                    Position q = p;
+                    for (std::size_t a = 0; a < order.size(); ++a) q[static_cast<std::size_t>(order[a])] = p[a];
+                    return q;
+                })};
+            };
+            break;
+        }
+        case 2: {
+            if (rank == 0 || arrays.size() > 6) return false;
+            Dims lengths;
+            std::int64_t left = length;
+            for (std::int64_t parts = random(1, 3); parts > 1; --parts) {
+                lengths.push_back(random(0, left));
+                left -= lengths.back();
+            }
+            lengths.push_back(left);
+            step = variadic_split(static_cast<std::int64_t>(axis), lengths);
+            reference = [=](const Array& in) {
+                std::vector<Array> parts;
+                std::int64_t start = 0;
+                for (const std::int64_t part : lengths) {
+                    Dims shape = in.shape;
+                    shape[axis] = part;
+                    parts.push_back(gather(in, shape, [=](Position p) {
+                        p[axis] += start;
+                        return p;
+                    }));
+                    start += part;
+                }
+                return parts;
+            };
+            break;
+        }
+        case 3: {
+            if (probe.data.size() > 200) return false;
+            Dims target = probe.shape;
+            for (std::int64_t& n : target) {
+                if (n == 1) n = random(1, 3);
+            }
+            if (target.size() < 5) target.insert(target.begin(), random(1, 3));
+            step = broadcast(target, std::nullopt, "numpy");
+            reference = [=](const Array& in) -> std::vector<Array> {
+                return {gather(in, target, [=](const Position& p) {
+                    Position q(in.shape.size());
+                    for (std::size_t a = 0; a < q.size(); ++a) {
+                        q[a] = in.shape[a] == 1 ? 0 : p[p.size() - q.size() + a];
+                    }
+                    return q;
+                })};
+            };
+            break;
+        }
+        case 4:
+        case 5: {
+            if (probe.data.empty()) return false;
+            Dims shape = random_factors(random, static_cast<std::int64_t>(probe.data.size()));
+            step = reshape(shape);
+            reference = [=](const Array& in) -> std::vector<Array> { return {Array{shape, in.data}}; };
+            break;
+        }
+        default: {
+            if (rank == 0 || length == 0) return false;
+            const std::int64_t pace = random(1, 3);
+            const bool backward = random(0, 1) != 0;
+            const std::int64_t first = random(0, length - 1);
+            std::vector<IndexEntry> entries(axis, IndexEntry{Slice{}});
+            Slice slice;
+            slice.start = first;
+            slice.step = backward ? -pace : pace;
+            entries.emplace_back(slice);
+            step = chain::index(entries);
+            reference = [=](const Array& in) -> std::vector<Array> {
+                Dims shape = in.shape;
+                const std::int64_t n = in.shape[axis];
+                const std::int64_t begin = std::min(first, backward ? n - 1 : n);
+                shape[axis] = backward ? begin / pace + 1 : (n - begin + pace - 1) / pace;
+                if (n == 0) shape[axis] = 0;
+                return {gather(in, shape, [=](Position p) {
+                    p[axis] = begin + p[axis] * slice.step;
+                    return p;
+                })};
+            };
+        }
+    }
+    try {
+        chain = chain.then(step);
+    } catch (const ValueError&) {
+        return false;  // fits the probe, not another branch
+    }
+    std::vector<Array> next;
+    for (const Array& array : arrays) {
+        for (Array& result : reference(array)) next.push_back(std::move(result));
+    }
+    arrays = std::move(next);
+    return true;
+}
+
+// Runs every pass, from `source` to `outputs`.
+void run(const Folded& folded, const std::vector<Dims>& strides, const std::byte* source,
+         std::vector<std::byte*> dsts) {
+    std::vector<std::vector<std::byte>> memory;
+    std::vector<const std::byte*> srcs{source};
+    for (const Stop& stop : folded.intermediates) {
+        memory.emplace_back(static_cast<std::size_t>(stop.mosaic.bytes()) + 1);
+        srcs.push_back(memory.back().data());
+        dsts.push_back(memory.back().data());
+    }
+    for (std::size_t pass = 0; pass < folded.passes; ++pass) {
+        Program(folded.transfers(pass, strides)).execute(srcs.data(), dsts.data(), 1);
+    }
+}
+
+// Runs `chain` over 0, 1, 2, ... and compares with `expected`.
+bool matches(const Chain& chain, const std::vector<Array>& expected, std::size_t max_nests) {
+    const Folded folded = fold(chain, max_nests);
+    for (const Stop& stop : folded.outputs) {
+        if (stop.mosaic.dense_nests().size() > max_nests) return false;
+    }
+    const std::int64_t count = element_count(chain.shape());
+    std::vector<std::int32_t> source(static_cast<std::size_t>(count) + 1);
+    for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::int32_t>(i);
+    // Once into row-major outputs, once into outputs whose elements lie two apart.
+    for (const std::int64_t spread : {1, 2}) {
+        std::vector<Dims> strides;
+        if (spread != 1) {
+            for (const Array& array : expected) strides.push_back(dense_strides(array.shape, 4 * spread));
+        }
+        std::vector<std::vector<std::int32_t>> results;
+        std::vector<std::byte*> dsts;
+        for (const Array& array : expected) {
+            results.emplace_back(array.data.size() * static_cast<std::size_t>(spread) + 1, -1);
+        }
+        for (auto& result : results) dsts.push_back(reinterpret_cast<std::byte*>(result.data()));
+        run(folded, strides, reinterpret_cast<const std::byte*>(source.data()), std::move(dsts));
+        if (folded.outputs.size() != expected.size()) return false;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            if (chain.outputs()[i] != expected[i].shape) return false;
+            std::vector<std::int32_t> wanted(results[i].size(), -1);
+            for (std::size_t k = 0; k < expected[i].data.size(); ++k) {
+                wanted[k * static_cast<std::size_t>(spread)] = expected[i].data[k];
+            }
+            if (results[i] != wanted) return false;
+        }
+    }
+    return true;
+}
+
+Chain over(const Dims& shape) { return Chain(shape, dense_strides(shape, 1), 1); }
+
+// How many nests a chain of one pass takes in all; 0 where it takes more passes.
+std::size_t nests(const Chain& chain) {
+    const Folded folded = fold(chain);
+    return folded.passes == 1 ? folded.transfers(0).size() : 0;
+}
+
+bool is_plain_copy(const Chain& chain) {
+    return fold(chain).outputs.at(0).mosaic == Mosaic::dense(chain.shape(), chain.itemsize());
+}
+
+template <typename Make>
+std::string message(const Make& make) {
+    try {
+        make();
+    } catch (const ValueError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST(random_chains_match_the_reference) {
+    Random random(20260101);
+    for (int round = 0; round < 2000; ++round) {
+        const std::int64_t total = random(1, 240);
+        const Dims shape = random_factors(random, total);
+        Chain chain(shape, dense_strides(shape, 4), 4);
+        std::vector<Array> arrays{Array{shape, {}}};
+        for (std::int64_t i = 0; i < total; ++i) arrays[0].data.push_back(static_cast<std::int32_t>(i));
+        const auto steps = static_cast<std::size_t>(random(1, 8));
+        for (int attempt = 0; attempt < 40 && chain.steps().size() < steps; ++attempt) {
+            random_step(random, chain, arrays);
+        }
+        const std::size_t limits[] = {kMaxNests, 1, 3};
+        if (!matches(chain, arrays, limits[random(0, 2)])) {
+            check::fail(__FILE__, __LINE__, "on " + to_string(shape) + chain.text());
+        }
+    }
+}
+
+TEST(steps_that_cancel_are_a_plain_copy) {
+    const Slice backwards{{}, {}, -1};
+    CHECK(is_plain_copy(over({8, 12}).then(shuffle(1, 3)).then(shuffle(1, 4))));
+    CHECK(is_plain_copy(over({2, 3, 4}).then(transpose({1, 2, 0})).then(transpose({2, 0, 1}))));
+    CHECK(is_plain_copy(over({6, 4}).then(reshape({8, 3})).then(reshape({6, 4}))));
+    CHECK(is_plain_copy(over({5, 7}).then(chain::index({backwards})).then(chain::index({backwards}))));
+    CHECK(!is_plain_copy(over({8, 12}).then(shuffle(1, 3)).then(shuffle(1, 3))));
+}
+
+TEST(cuts_across_digits_are_boxes_not_passes) {
+    CHECK(nests(over({4, 116, 49}).then(shuffle_channels(1, 2)).then(variadic_split(1, {58, 58}))) == 2);
+    CHECK(nests(over({12, 5}).then(shuffle(0, 3)).then(variadic_split(0, {5, 7}))) == 4);
+    CHECK(nests(over({2, 6, 5}).then(reshape({12, 5})).then(chain::index({Slice{4, 10, 1}})).then(reshape({2, 3, 5}))) == 1);
+    CHECK(nests(over({24}).then(chain::index({Slice{1, {}, 5}}))) == 1);
+}
+
+TEST(what_does_not_fold_stops_where_the_fewest_bytes_do) {
+    // The crop makes the array small, so the stop comes after it, not before.
+    const Chain chain = over({101, 103, 107})
+                            .then(transpose({2, 1, 0}))
+                            .then(chain::index({Slice{0, 106, 1}, Slice{0, 102, 1}, Slice{0, 50, 1}}))
+                            .then(reshape({50, 53, 4, 51}))
+                            .then(transpose({}))
+                            .then(reshape({53, 51, 4, 50}));
+    const Folded folded = fold(chain, 1);
+    CHECK(folded.passes > 1);
+    for (const Stop& stop : folded.intermediates) CHECK(stop.mosaic.bytes() == 106 * 102 * 50);
+}
+
+TEST(nests_that_tear_cache_lines_apart_are_no_bargain) {
+    const auto torn = [](std::int64_t rows) {
+        const Chain chain = over({rows, 31 * 37})
+                                .then(reshape({rows, 31, 37}))
+                                .then(transpose({0, 2, 1}))
+                                .then(reshape({rows, 31, 37}))
+                                .then(transpose({0, 2, 1}));
+        return fold(chain).passes;
+    };
+    CHECK(torn(10) == 1);    // small: the lines stay in the cache
+    CHECK(torn(3000) == 2);
+}
+
+TEST(errors_name_the_step_and_the_branch) {
+    CHECK(message([] { over({8}).then(reshape({2, 4})).then(variadic_split(1, {3})); })
+              .starts_with("step 2 (variadic_split): split_lengths (3,)"));
+    CHECK(message([] { over({8}).then(variadic_split(0, {2, 6})).then(shuffle(0, 4)); })
+              .starts_with("step 2 (shuffle), branch 0: group_size (4)"));
+    CHECK_THROWS(AxisError, over({8}).then(split(1, 2)));
+    CHECK_THROWS(ValueError, over({1}).then(broadcast({std::int64_t{1} << 62, 4}, std::nullopt, "numpy")));
+}

@@ -1,0 +1,260 @@
+// Every kernel of the best instruction set alone: every element size, sizes around whole vectors and
+// lines, aligned and unaligned, against byte-by-byte copies; bytes around the destination stay.
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "kernels/contract.hpp"
+#include "plan/gather_table.hpp"
+
+namespace {
+
+using dnnmove::KernelLoop;
+using dnnmove::Kernels;
+using dnnmove::KernelStores;
+
+constexpr std::int64_t kRoom = 1 << 17;
+constexpr std::int64_t kMargin = 4096;
+
+// A destination inside a guarded room, `phase` bytes into a line, and what it should hold.
+class Room {
+public:
+    explicit Room(std::int64_t phase) : bytes_(kRoom, std::byte{0xAB}), expected_(bytes_) {
+        const auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
+        start_ = kMargin + static_cast<std::int64_t>(-address & 63) + phase;
+    }
+    std::byte* dst() { return bytes_.data() + start_; }
+    std::byte* expected() { return expected_.data() + start_; }
+    bool same() const { return bytes_ == expected_; }
+
+private:
+    std::vector<std::byte> bytes_;
+    std::vector<std::byte> expected_;
+    std::int64_t start_;
+};
+
+class Checker {
+public:
+    Checker() : kernels_(dnnmove::kernels_for(dnnmove::best_isa())), source_(kRoom) {
+        std::mt19937 random(1);
+        for (std::byte& byte : source_) byte = static_cast<std::byte>(random());
+    }
+
+    void rows() {
+        for (const std::int64_t bytes : sizes(700)) {
+            for (const KernelStores stores : all_stores()) {
+                each_phase([&](const std::byte* src, Room& room) {
+                    const KernelLoop loop{3, bytes + 5, bytes + 9};
+                    kernels_.copy_rows(src, room.dst(), bytes, loop, stores);
+                    for (std::int64_t i = 0; i < 3; ++i) put(room, i * loop.dst_stride, src + i * loop.src_stride, bytes);
+                }, "rows");
+            }
+        }
+    }
+
+    void runs() {
+        for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
+            each_phase([&](const std::byte* src, Room& room) {
+                const KernelLoop a{5, bytes * 3, bytes + 1};
+                const KernelLoop b{2, 7, 500};
+                kernels_.copy_runs(src, room.dst(), bytes, a, b, {});
+                for (std::int64_t j = 0; j < 2; ++j) {
+                    for (std::int64_t i = 0; i < 5; ++i) {
+                        put(room, j * 500 + i * a.dst_stride, src + j * 7 + i * a.src_stride, bytes);
+                    }
+                }
+            }, "runs");
+        }
+    }
+
+    void fills() {
+        for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
+            for (const std::int64_t extent : {1, 2, 3, 5, 31, 64, 65, 130, 200}) {
+                for (const KernelStores stores : all_stores()) {
+                    each_phase([&](const std::byte* src, Room& room) {
+                        const KernelLoop b{2, 3, extent * bytes + 1};
+                        kernels_.fill(src, room.dst(), bytes, {extent, 0, bytes}, b, stores);
+                        for (std::int64_t j = 0; j < 2; ++j) {
+                            for (std::int64_t i = 0; i < extent; ++i) {
+                                put(room, j * b.dst_stride + i * bytes, src + j * 3, bytes);
+                            }
+                        }
+                    }, "fill");
+                }
+            }
+        }
+    }
+
+    void streams() {
+        for (const std::int64_t bytes : sizes(700)) {
+            each_phase([&](const std::byte* src, Room& room) {
+                kernels_.stream(src, room.dst(), bytes);
+                put(room, 0, src, bytes);
+            }, "stream");
+        }
+    }
+
+    void transposes() {
+        for (int log2 = 0; log2 < 5; ++log2) {
+            const std::int64_t width = std::int64_t{1} << log2;
+            const std::int64_t side = kernels_.vector_bytes / width;
+            for (const std::int64_t out : around(side)) {
+                for (const std::int64_t in : around(side)) {
+                    each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); },
+                               "transpose");
+                    transpose_nontemporal(log2, out, in);
+                }
+            }
+        }
+    }
+
+    void transposes_by_lines() {
+        for (int log2 = 0; log2 < 5; ++log2) {
+            const std::int64_t width = std::int64_t{1} << log2;
+            const std::int64_t side = kernels_.vector_bytes / width;
+            for (const std::int64_t out : {std::int64_t{1}, side - 1, side, side + 1}) {
+                if (out == 0) continue;
+                for (const std::int64_t in : {std::int64_t{1}, 128 / width, 200 / width, dnnmove::kMaxPanelBytes / width * 2 + 1}) {
+                    each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, std::max<std::int64_t>(1, in), true); },
+                               "transpose_lines");
+                }
+            }
+        }
+    }
+
+    void weaves() {
+        if (kernels_.weave == nullptr) return;
+        for (int width = 1; width <= 16; width *= 2) {
+            for (const bool deal : {false, true}) {
+                const auto permutes = dnnmove::weave_permutes(width, deal);
+                for (const int streams : {2, 4, 8, 16}) {
+                    for (const std::int64_t steps : {64 / width, 64 / width + 1, 200 / width + 3, 1000 / width}) {
+                        for (const KernelStores stores : all_stores()) {
+                            each_phase([&](const std::byte* src, Room& room) {
+                                const std::int64_t bytes = steps * width;
+                                const std::int64_t pitch = stores.nontemporal ? (bytes + 127) / 64 * 64 : bytes + width;
+                                kernels_.weave(src, room.dst(), width, streams, deal, permutes.data(), bytes, pitch, {1, 0, 0},
+                                               stores);
+                                for (std::int64_t k = 0; k < steps; ++k) {
+                                    for (std::int64_t s = 0; s < streams; ++s) {
+                                        const std::int64_t woven = (k * streams + s) * width;
+                                        const std::int64_t apart = s * pitch + k * width;
+                                        put(room, deal ? apart : woven, src + (deal ? woven : apart), width);
+                                    }
+                                }
+                            }, "weave");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    int report() const {
+        std::printf("%lld kernel calls, %lld wrong\n", static_cast<long long>(calls_), static_cast<long long>(wrong_));
+        return wrong_ == 0 && calls_ > 0 ? 0 : 1;
+    }
+
+private:
+    static std::vector<std::int64_t> sizes(std::int64_t most) {
+        std::vector<std::int64_t> all;
+        for (std::int64_t bytes = 1; bytes < 200; ++bytes) all.push_back(bytes);
+        for (std::int64_t bytes = 200; bytes <= most; bytes += 13) all.push_back(bytes);
+        return all;
+    }
+    static std::vector<std::int64_t> around(std::int64_t side) {
+        std::vector<std::int64_t> all;
+        for (const std::int64_t size : {std::int64_t{1}, side - 1, side, side + 1, 2 * side, 2 * side + 3}) {
+            if (size > 0) all.push_back(size);
+        }
+        return all;
+    }
+    static std::vector<KernelStores> all_stores() { return {{false, false}, {false, true}, {true, false}, {true, true}}; }
+
+    static void put(Room& room, std::int64_t to, const std::byte* from, std::int64_t bytes) {
+        std::memcpy(room.expected() + to, from, static_cast<std::size_t>(bytes));
+    }
+
+    void each_phase(const std::function<void(const std::byte*, Room&)>& call, const char* name) {
+        for (const std::int64_t phase : {0, 1, 16, 63}) {
+            Room& room = rooms_[static_cast<std::size_t>(phase % 5)];
+            room = Room(phase);
+            call(source_.data() + kMargin + phase / 3, room);
+            count(room, name);
+        }
+    }
+    void count(const Room& room, const char* name) {
+        kernels_.fence();
+        ++calls_;
+        if (room.same()) return;
+        ++wrong_;
+        if (wrong_ < 20) std::printf("WRONG: %s, call %lld\n", name, static_cast<long long>(calls_));
+    }
+
+    void transpose(const std::byte* src, Room& room, int log2, std::int64_t out, std::int64_t in, bool lines) {
+        const std::int64_t width = std::int64_t{1} << log2;
+        std::vector<std::int64_t> src_rows;
+        std::vector<std::int64_t> dst_rows;
+        for (std::int64_t j = 0; j < in + 64; ++j) src_rows.push_back(j * (out * width + 3) % 60000);
+        for (std::int64_t i = 0; i < out; ++i) dst_rows.push_back(i * (in * width + 5));
+        const dnnmove::RowsAhead ahead{src, src_rows.data()};
+        if (!lines) {
+            kernels_.transpose[log2](src, src_rows.data(), room.dst(), dst_rows.data(), out, in, {}, ahead);
+        } else {
+            // Panels as the planner makes them: neighbours own whole lines.
+            const std::int64_t tile = std::max<std::int64_t>(1, 256 / width);
+            for (std::int64_t j = 0; j < in; j += tile) {
+                const std::int64_t readable = std::min(in - j, tile + 64 / width);
+                kernels_.transpose_lines[log2](src, src_rows.data() + j, room.dst() + j * width, dst_rows.data(), out,
+                                               readable, std::min(tile, in - j), j == 0, ahead);
+            }
+        }
+        for (std::int64_t i = 0; i < out; ++i) {
+            for (std::int64_t j = 0; j < in; ++j) {
+                put(room, dst_rows[static_cast<std::size_t>(i)] + j * width,
+                    src + src_rows[static_cast<std::size_t>(j)] + i * width, width);
+            }
+        }
+    }
+
+    void transpose_nontemporal(int log2, std::int64_t out, std::int64_t in) {
+        const std::int64_t width = std::int64_t{1} << log2;
+        const std::int64_t whole = (in * width + 63) / 64 * 64 / width;  // rows_in fills whole lines
+        std::vector<std::int64_t> src_rows;
+        std::vector<std::int64_t> dst_rows;
+        for (std::int64_t j = 0; j < whole; ++j) src_rows.push_back(j * (out * width + 3));
+        for (std::int64_t i = 0; i < out; ++i) dst_rows.push_back(i * (whole * width + 64));
+        Room room(0);
+        kernels_.transpose[log2](source_.data(), src_rows.data(), room.dst(), dst_rows.data(), out, whole, {true, true},
+                                 {source_.data(), src_rows.data()});
+        for (std::int64_t i = 0; i < out; ++i) {
+            for (std::int64_t j = 0; j < whole; ++j) {
+                put(room, dst_rows[static_cast<std::size_t>(i)] + j * width,
+                    source_.data() + src_rows[static_cast<std::size_t>(j)] + i * width, width);
+            }
+        }
+        count(room, "transpose, non-temporal");
+    }
+
+    const Kernels& kernels_;
+    std::vector<std::byte> source_;
+    std::vector<Room> rooms_ = std::vector<Room>(5, Room(0));
+    std::int64_t calls_ = 0;
+    std::int64_t wrong_ = 0;
+};
+
+}  // namespace
+
+int main() {
+    Checker checker;
+    checker.rows();
+    checker.runs();
+    checker.fills();
+    checker.streams();
+    checker.transposes();
+    checker.transposes_by_lines();
+    checker.weaves();
+    return checker.report();
+}

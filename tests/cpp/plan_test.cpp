@@ -1,0 +1,145 @@
+// Random nests in every store mode under the best instruction set that DNNMOVE_ISA allows, against an element-by-element copy.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "plan/canonical.hpp"
+#include "plan/plan.hpp"
+
+namespace {
+
+using dnnmove::Dims;
+using dnnmove::Loop;
+using dnnmove::Nest;
+
+void copy_elements(const Nest& nest, std::size_t level, const std::byte* src, std::byte* dst) {
+    if (level == nest.loops.size()) {
+        std::memcpy(dst, src, static_cast<std::size_t>(nest.itemsize));
+        return;
+    }
+    const Loop& loop = nest.loops[level];
+    for (std::int64_t k = 0; k < loop.extent; ++k) {
+        const auto index = static_cast<std::size_t>(k);
+        copy_elements(nest, level + 1, src + (loop.table ? loop.table->src[index] : k * loop.src_stride),
+                      dst + (loop.table ? loop.table->dst[index] : k * loop.dst_stride));
+    }
+}
+
+struct Problem {
+    Nest nest;
+    std::int64_t src_bytes;  // of the whole source buffer
+    std::int64_t dst_bytes;
+};
+
+// A dense source, permuted, sometimes reversed, repeated, sliced or pitched, to a dense or pitched destination.
+Problem random_problem(std::mt19937& random) {
+    const auto pick = [&](std::int64_t low, std::int64_t high) {
+        return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+    };
+    static constexpr std::int64_t kSizes[] = {1, 2, 4, 8, 16, 3, 5, 6, 7, 12, 24, 33, 48, 64, 100};
+    Problem problem;
+    Nest& nest = problem.nest;
+    nest.itemsize = kSizes[pick(0, pick(0, 2) == 0 ? 14 : 4)];
+    const std::int64_t rank = pick(0, 6);
+    const std::int64_t budget = pick(0, 4) == 0 ? 60000 : 3000;  // elements
+    Dims lengths;
+    std::int64_t total = 1;
+    for (std::int64_t k = 0; k < rank; ++k) {
+        const std::int64_t most = std::max<std::int64_t>(1, budget / total);
+        std::int64_t length = pick(1, std::min<std::int64_t>(most, pick(0, 1) == 0 ? 9 : 300));
+        if (pick(0, 2) == 0 && most >= 16) length = 16 * pick(1, std::min<std::int64_t>(most / 16, 8));  // whole lines
+        lengths.push_back(length);
+        total *= length;
+    }
+    std::vector<std::size_t> order(lengths.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    nest.loops.resize(lengths.size());
+    std::int64_t src_stride = nest.itemsize;
+    for (std::size_t k = lengths.size(); k-- > 0;) {
+        Loop& loop = nest.loops[k];
+        loop.extent = lengths[k];
+        if (pick(0, 7) == 0) continue;  // repeated: stride 0
+        const std::int64_t step = pick(0, 9) == 0 ? pick(2, 3) : 1;
+        loop.src_stride = src_stride * step;
+        src_stride *= lengths[k] * step + (pick(0, 9) == 0 ? 1 : 0);
+        if (pick(0, 9) == 0) {
+            nest.src_offset += (loop.extent - 1) * loop.src_stride;
+            loop.src_stride = -loop.src_stride;
+        }
+    }
+    problem.src_bytes = src_stride;
+    std::int64_t dst_stride = nest.itemsize;
+    const bool pitched = pick(0, 5) == 0;
+    for (const std::size_t k : order) {
+        Loop& loop = nest.loops[k];
+        loop.dst_stride = dst_stride;
+        dst_stride *= loop.extent;
+        if (pitched) dst_stride += nest.itemsize * pick(0, 3);
+        if (pick(0, 19) == 0) {
+            nest.dst_offset += (loop.extent - 1) * loop.dst_stride;
+            loop.dst_stride = -loop.dst_stride;
+        }
+        // As a table, now and then.
+        if (pick(0, 19) == 0) {
+            auto table = std::make_shared<dnnmove::OffsetTable>();
+            for (std::int64_t i = 0; i < loop.extent; ++i) {
+                table->src.push_back(i * loop.src_stride);
+                table->dst.push_back(i * loop.dst_stride);
+            }
+            loop.table = table;
+        }
+    }
+    problem.dst_bytes = dst_stride;
+    return problem;
+}
+
+bool check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t misalignment, std::mt19937& random) {
+    constexpr std::int64_t kGuard = 256;
+    std::vector<std::byte> src(static_cast<std::size_t>(problem.src_bytes));
+    for (std::byte& byte : src) byte = static_cast<std::byte>(random());
+    std::vector<std::byte> expected(static_cast<std::size_t>(problem.dst_bytes), std::byte{0xAB});
+    copy_elements(problem.nest, 0, src.data() + problem.nest.src_offset, expected.data() + problem.nest.dst_offset);
+
+    auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>((problem.dst_bytes + 3 * kGuard) / 64 * 64 + 64)));
+    std::byte* dst = raw + kGuard + misalignment;
+    std::memset(raw, 0xAB, static_cast<std::size_t>(problem.dst_bytes + 2 * kGuard));
+    const Nest nest = dnnmove::canonical(problem.nest);
+    const dnnmove::PlanContext context{&dnnmove::kernels_for(isa), large, (misalignment | 64) & -(misalignment | 64),
+                                       nest.dst_offset};
+    const dnnmove::Plan plan(nest, context);
+    const std::int64_t units = plan.units();
+    const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(0, units)(random);
+    plan.run(src.data(), dst, cut, units);
+    plan.run(src.data(), dst, 0, cut);
+    bool same = std::memcmp(dst, expected.data(), expected.size()) == 0;
+    for (std::int64_t k = 0; k < kGuard; ++k) {
+        same = same && dst[-1 - k] == std::byte{0xAB};
+        if (k < kGuard - misalignment) same = same && dst[problem.dst_bytes + k] == std::byte{0xAB};
+    }
+    if (!same) std::printf("WRONG under %s, large %d, misaligned %d: %s\n", std::string(to_string(isa)).c_str(), large,
+                           static_cast<int>(misalignment), plan.describe().c_str());
+    std::free(raw);
+    return same;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int rounds = argc > 1 ? std::atoi(argv[1]) : 1500;
+    std::mt19937 random(argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1u);
+    int wrong = 0;
+    for (int round = 0; round < rounds; ++round) {
+        const Problem problem = random_problem(random);
+        for (const bool large : {false, true}) {
+            const std::int64_t misalignment = random() % 2 == 0 ? 0 : random() % 2 == 0 ? 16 : static_cast<std::int64_t>(random() % 64);
+            wrong += check(problem, dnnmove::best_isa(), large, misalignment, random) ? 0 : 1;
+        }
+    }
+    std::printf("%d problems, %d wrong\n", rounds, wrong);
+    return wrong == 0 ? 0 : 1;
+}

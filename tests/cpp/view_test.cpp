@@ -1,0 +1,75 @@
+// Views and their axes: cutting, fusing and narrowing keep naming the same bytes.
+#include "view/view.hpp"
+
+#include "check.hpp"
+#include "runtime/error.hpp"
+
+using namespace dnnmove;
+
+namespace {
+
+// Byte offset of every element of one axis, in order.
+Dims offsets(const Axis& axis) {
+    Dims result{0};
+    for (const Digit& digit : axis.digits) {
+        Dims next;
+        for (const std::int64_t base : result) {
+            for (std::int64_t step = 0; step < digit.length; ++step) next.push_back(base + step * digit.stride);
+        }
+        result = next;
+    }
+    return result;
+}
+
+}  // namespace
+
+TEST(dense_strides_are_row_major) {
+    CHECK(dense_strides({2, 3, 4}, 2) == Dims{24, 8, 2});
+    CHECK(dense_strides({}, 4).empty());
+    CHECK(to_string(Dims{5}) == "(5,)");
+    CHECK(to_string(Dims{}) == "()");
+}
+
+TEST(element_count_overflow_is_refused) {
+    CHECK(element_count({3, 0, 7}) == 0);
+    CHECK(element_count({}) == 1);
+    CHECK_THROWS(ValueError, element_count({std::int64_t{1} << 40, std::int64_t{1} << 40}));
+}
+
+TEST(factor_and_fuse_are_inverse) {
+    const Axis axis{{{12, 5}}};
+    for (const std::int64_t low : {1, 2, 3, 4, 6, 12}) {
+        const auto cut = factor(axis, low);
+        CHECK(cut.has_value());
+        if (!cut) continue;
+        CHECK(cut->second.length() == low);
+        CHECK(offsets(fuse(cut->first, cut->second)) == offsets(axis));
+        CHECK(fuse(cut->first, cut->second) == axis);
+    }
+}
+
+TEST(factor_refuses_a_straddled_digit) {
+    // 0 2 4 1 3 5: the digits are 2 and 3 long, so a cut in 3 and 2 falls inside one.
+    const Axis shuffled{{{2, 1}, {3, 2}}};
+    CHECK(factor(shuffled, 3).has_value());
+    CHECK(!factor(shuffled, 2).has_value());
+}
+
+TEST(narrow_keeps_a_box) {
+    const View view = View::dense({4, 6}, 2);
+    const auto part = narrow(view, 1, 2, 3);
+    CHECK(part.has_value());
+    if (part) {
+        CHECK(part->shape() == Dims{4, 3});
+        CHECK(part->offset == 4);
+    }
+    View shuffled = view;
+    shuffled.axes[1] = Axis{{{2, 2}, {3, 4}}};
+    const auto half = narrow(shuffled, 1, 3, 3);
+    CHECK(half.has_value());
+    if (half) {
+        CHECK(half->offset == 2);
+        CHECK(offsets(half->axes[1]) == Dims{0, 4, 8});
+    }
+    CHECK(!narrow(shuffled, 1, 2, 3).has_value());
+}

@@ -1,0 +1,151 @@
+"""The benchmark harness: a grid of consistent cases, correctness before timing, honest verdicts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))
+
+from benchmarks import compare, operations, targets  # noqa: E402
+from benchmarks.case import Case, Source  # noqa: E402
+from benchmarks.contestants.contestant import Contestant  # noqa: E402
+from benchmarks.contestants.words import in_words  # noqa: E402
+from benchmarks.grid import all_cases  # noqa: E402
+from benchmarks.measure import WrongResultError, check  # noqa: E402
+from benchmarks.memory import Memory  # noqa: E402
+from benchmarks.results import Record  # noqa: E402
+
+OTHER_TARGETS = {"ShuffleForward", "small calls", "new output", "chains"}
+
+
+def record(name: str, ours: float, ceiling: float, peers: dict[str, float], **more: object) -> Record:
+    """A made-up measurement of 64 MB; times in seconds."""
+    roles = {"ours": ("ours", ours), "memcpy": ("ceiling", ceiling)} | {k: ("peer", v) for k, v in peers.items()}
+    contestants = {
+        k: {"role": role, "statement": "", "min": t, "median": t, "samples": 3} for k, (role, t) in roles.items()
+    }
+    size = 64 << 20
+    data = {"name": name, "group": name.split("/")[0], "targets": [], "bytes_read": size, "bytes_written": size}
+    return Record(data | {"contestants": contestants, "refused": {}, "threads": 2, "shape": [1]} | more)
+
+
+def test_names_are_unique_and_targets_known() -> None:
+    cases = all_cases(4)
+    assert len({case.name for case in cases}) == len(cases) > 600
+    assert {target for case in cases for target in case.targets} <= set(targets.FRACTIONS) | OTHER_TARGETS
+    assert set(targets.FRACTIONS) <= {target for case in cases for target in case.targets}
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [((1, 1), [[0, 1, 2], [3, 4, 5]]), ((-1, 1), [[3, 4, 5], [0, 1, 2]]), ((1, -2), [[4, 2, 0], [10, 8, 6]])],
+)
+def test_source_slices(steps: tuple[int, int], expected: list[list[int]]) -> None:
+    source = Source(steps=steps)
+    parent = source.parent_shape((2, 3))
+    array = np.arange(np.prod(parent)).reshape(parent)[source.slices((2, 3))]
+    assert array.tolist() == expected
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory(1 << 16, 1 << 16)
+
+
+def transpose_problem(memory: Memory, dtype: str = "f4") -> operations.Problem:
+    return operations.build(Case("t/x", "transpose", (8, 12), dtype, {"order": (1, 0)}), memory, 1)
+
+
+def test_check_accepts_the_right_bytes(memory: Memory) -> None:
+    problem = transpose_problem(memory)
+    check(problem, Contestant("right", "out[...] = x.T", {"out": problem.outs[0], "x": problem.inputs[0]}))
+    right = Contestant("new", "y = x.T.copy()", {"x": problem.inputs[0]}, lambda scope: [scope["y"]])
+    check(problem, right)
+
+
+def test_check_refuses_a_wrong_byte_and_one_behind_the_output(memory: Memory) -> None:
+    problem = transpose_problem(memory)
+    names = {"out": problem.outs[0], "x": problem.inputs[0], "behind": memory.dst.bytes[memory.dst.used :]}
+    with pytest.raises(WrongResultError, match="differs"):
+        check(problem, Contestant("wrong", "out[...] = x.T; out.view('u1')[3, 5] ^= 1", names))
+    with pytest.raises(WrongResultError, match="differs"):
+        check(problem, Contestant("beyond", "out[...] = x.T; behind[0] ^= 1", names))
+    with pytest.raises(WrongResultError, match="result 0 differs"):
+        check(problem, Contestant("new", "y = x.copy()", names, lambda scope: [scope["y"]]))
+
+
+@pytest.mark.parametrize("dtype", ["V3", "V12", "c16", "f8", "i2"])
+def test_words_are_the_same_memory(memory: Memory, dtype: str) -> None:
+    problem = transpose_problem(memory, dtype)
+    words = in_words(problem, {1: "u1", 4: "f4"})
+    dst, src = words.pairs[0]
+    np.copyto(dst, src)
+    assert problem.outs[0].tobytes() == problem.expected[0].tobytes()
+    assert words.params["order"] == ((1, 0, 2) if words.axes else (1, 0))
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc", "nChw8c", "nChw16c"])
+def test_reference_of_shuffle_forward_keeps_padding_zero(memory: Memory, layout: str) -> None:
+    params = {"axis": 1, "group": 2, "layout": layout}
+    problem = operations.build(Case("s/x", "shuffle_forward", (2, 12, 3, 3), "i1", params), memory, 1)
+
+    def plain(physical: np.ndarray) -> np.ndarray:
+        if physical.ndim == 5:
+            n, blocks, height, width, block = physical.shape
+            return np.moveaxis(physical, 4, 2).reshape(n, blocks * block, height, width)
+        return physical.transpose(0, 3, 1, 2) if layout == "nhwc" else physical
+
+    got, source = plain(problem.expected[0]), plain(problem.inputs[0])
+    want = source[:, :12].reshape(2, 2, 6, 3, 3).swapaxes(1, 2).reshape(2, 12, 3, 3)
+    assert np.array_equal(got[:, :12], want)
+    assert not got[:, 12:].any()
+
+
+def test_verdicts_name_what_misses() -> None:
+    rows = {"targets": ["rows"]}
+    fast = record("transpose/fast", 1.0, 0.99, {"numpy": 5.0, "torch.cat": 4.0}, **rows)
+    slow = record("transpose/slow", 2.0, 0.6, {"numpy": 1.8}, **rows)
+    verdicts = {(v.what, v.target): v for v in targets.verdicts([fast, slow])}
+    never = verdicts["every case against the best peer", "never slower (>= 0.97)"]
+    assert [name for name, _ in never.misses] == ["transpose/slow"]
+    assert not never.met
+    assert [name for name, _ in verdicts["rows", ">= 0.95 of the ceiling"].misses] == ["transpose/slow"]
+    assert targets.family_ratio(fast, "torch") == 4.0
+    assert all(v.met for v in targets.verdicts([fast]))
+
+
+def test_comparison_lists_what_became_slower() -> None:
+    old = [record("transpose/a", 1.0, 0.9, {}), record("transpose/b", 1.0, 0.9, {})]
+    new = [record("transpose/a", 2.0, 0.9, {}), record("transpose/b", 1.01, 0.9, {})]
+    text = compare.text(old, new)
+    assert "slower: 1" in text
+    assert "faster: 0" in text
+    assert "0.50x  transpose/a" in text
+
+
+def test_a_run_writes_and_resumes_its_results(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "benchmarks", "--peers", "numpy", "--no-plots", "--seconds", "0.001"]
+        where = ["--out", str(tmp_path)]
+        environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+        return subprocess.run([*command, *where, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
+
+    first = run("--only", "^small/transpose/2d/4x4")
+    assert first.returncode == 0, first.stderr
+    second = run("--only", "^small/(transpose/2d/4x4|broadcast/row)", "--resume")
+    assert second.returncode == 0, second.stderr
+    assert "[  1/2]" in second.stderr
+    content = json.loads((tmp_path / "results.json").read_text())
+    assert len(content["cases"]) == 4
+    assert {"ours", "numpy", "memcpy", "stream copy"} <= content["cases"][0]["contestants"].keys()
+    assert content["machine"]["versions"]["numpy"] == np.__version__
+    assert "## Targets" in (tmp_path / "results.md").read_text()
+    assert "no case matches" in run("--only", "nothing like this").stderr

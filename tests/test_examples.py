@@ -1,0 +1,53 @@
+"""Every example and the README's code run to their end; examples assert their own results against NumPy."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dnnmove as dm
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+NEEDS = {"demo": ["matplotlib"], "torch_tensors": ["torch"]}
+
+
+def run(script, *arguments, cwd):
+    command = [sys.executable, "-W", "error", str(script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=os.environ)
+
+
+def test_there_is_one_example_per_operation():
+    operations = {"shuffle_forward", "shuffle_backward", "shuffle_channels", "transpose", "variadic_split", "broadcast"}
+    assert operations <= {script.stem for script in SCRIPTS}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_example(script, tmp_path):
+    for module in NEEDS.get(script.stem, []):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{script.name} needs {module}")
+    done = run(script, *(["--quick"] if script.stem == "demo" else []), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout  # it says what it found
+
+
+def test_the_code_in_the_readme_runs_and_says_the_truth():
+    readme = (EXAMPLES.parent / "README.md").read_text()
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
+        exec(block, names)
+    x = names["src"].numpy()
+    expected = x.reshape(32, 3, 80, 28, 28).swapaxes(1, 2).reshape(x.shape)
+    assert np.array_equal(names["dst"].numpy(), expected)
+    # The table of group_size against group: which source channel lands at position 1.
+    channels = np.arange(12)
+    assert dm.shuffle(channels, 0, 4)[1] == 4
+    assert dm.shuffle_channels(channels, 0, 4)[1] == 12 // 4
+    assert np.array_equal(dm.shuffle_channels(channels, 0, 3), dm.shuffle(channels, 0, 12 // 3))
+    assert np.array_equal(dm.shuffle_backward(dm.shuffle(channels, 0, 4), 0, 4), channels)

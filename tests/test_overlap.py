@@ -1,0 +1,73 @@
+"""Shared bytes between `out` and the input: decided exactly, in both directions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+import dnnmove as dm
+
+
+def strided(buffer, start, shape, strides):
+    return np.ndarray(shape, np.uint8, buffer, start, strides)
+
+
+@some.composite
+def views(draw):
+    """A small view of a buffer of 200 bytes, with any strides that stay inside."""
+    shape = draw(some.lists(some.integers(1, 4), min_size=1, max_size=3))
+    strides = [draw(some.integers(-12, 12)) for _ in shape]
+    reach = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+    return draw(some.integers(-low, 199 - high)), tuple(shape), tuple(strides)
+
+
+def bytes_of(view):
+    """The offset of each element, by brute force."""
+    start, shape, strides = view
+    return [start + sum(i * s for i, s in zip(index, strides, strict=True)) for index in np.ndindex(*shape)]
+
+
+@settings(max_examples=600, deadline=None)
+@given(views(), views())
+def test_agrees_with_brute_force(source, target):
+    source = source[0], target[1], source[2][: len(target[1])] + (1,) * (len(target[1]) - len(source[2]))
+    if not all(0 <= byte < 200 for byte in bytes_of(source)):
+        return
+    buffer = np.arange(200, dtype=np.uint8)
+    data, out = strided(buffer, *source), strided(buffer, *target)
+    own = bytes_of(target)
+    clash = len(set(own)) < len(own) or bool(set(own) & set(bytes_of(source)))
+    before, expected = buffer.copy(), data.copy()
+    order = tuple(range(len(target[1])))
+    if clash:
+        with pytest.raises(ValueError, match="out"):
+            dm.transpose(data, order, out=out)
+        assert (buffer == before).all()
+    else:
+        assert dm.transpose(data, order, out=out) is out
+        assert (out == expected).all()
+
+
+def test_interleaved_views_share_nothing():
+    buffer = np.arange(20)
+    dm.transpose(buffer[::2], out=buffer[1::2])
+    assert (buffer[1::2] == np.arange(0, 20, 2)).all()
+
+
+def test_neighbouring_parts_of_one_array():
+    x = np.arange(32).reshape(4, 8)
+    whole = np.empty_like(x)
+    dm.variadic_split(x, 1, [3, -1], out=(whole[:, :3], whole[:, 3:]))
+    assert (whole == x).all()
+    with pytest.raises(ValueError, match=r"out\[1\] shares memory with out\[0\]"):
+        dm.variadic_split(x, 1, [3, -1], out=(whole[:, :3], whole[:, 2:7]))
+
+
+def test_intricate_views_end_in_an_answer():
+    buffer = np.zeros(10**6, np.uint8)
+    shape = (7,) * 9
+    strides = (11, 13, 17, 19, 23, 29, 31, 37, 41)
+    x = np.lib.stride_tricks.as_strided(buffer, shape, strides)
+    with pytest.raises(ValueError, match="out"):
+        dm.transpose(np.zeros(shape, np.uint8), out=x)

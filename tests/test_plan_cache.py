@@ -1,0 +1,75 @@
+"""The plan cache: bounded, cleared on request, right whatever the order of calls."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import dnnmove as dm
+from dnnmove import _core
+
+
+def test_clear_and_refill():
+    dm.clear_caches()
+    assert _core._cached_plans() == 0
+    x = np.arange(6).reshape(2, 3)
+    for _ in range(3):
+        assert (dm.transpose(x) == x.T).all()
+        assert _core._cached_plans() == 1
+    dm.clear_caches()
+    assert (dm.transpose(x) == x.T).all()
+    assert _core._cached_plans() == 1
+
+
+def test_errors_are_not_cached():
+    dm.clear_caches()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="group_size"):
+            dm.shuffle(np.zeros(6), 0, 4)
+    assert _core._cached_plans() == 0
+
+
+def test_bounded():
+    dm.clear_caches()
+    for n in range(1, 1500):
+        x = np.arange(n)
+        assert (dm.broadcast(x, (2, n)) == x).all()
+    assert 0 < _core._cached_plans() <= 1024
+    dm.clear_caches()
+
+
+def test_what_differs_has_a_plan_of_its_own():
+    x = np.arange(24, dtype="i4").reshape(4, 6)
+    out = np.empty((6, 8), "i4")[:, ::2]
+    for _ in range(2):
+        assert (dm.transpose(x) == x.T).all()
+        assert (dm.transpose(x[:, ::-1]) == x[:, ::-1].T).all()
+        assert (dm.transpose(x.view("i2")) == x.view("i2").T).all()
+        assert (dm.transpose(x, (0, 1)) == x).all()
+        assert (dm.transpose(x, out=out) == x.T).all()
+        assert (dm.shuffle(x, 1, 2) == dm.shuffle_channels(x, 1, 3)).all()
+        with dm.num_threads(1):
+            assert (dm.transpose(x) == x.T).all()
+
+
+def test_many_threads_share_and_clear():
+    arrays = [np.arange(n * 3).reshape(n, 3) for n in range(1, 40)]
+
+    def work(seed):
+        if seed % 7 == 0:
+            dm.clear_caches()
+        return all((dm.transpose(x) == x.T).all() for x in arrays)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(60)))
+
+
+def test_keys_longer_than_the_stack_buffer():
+    x = np.arange(5000)
+    for lengths in ([1] * 5000, [2] * 2500, [0] * 200 + [5000]):
+        parts = dm.variadic_split(x, 0, lengths)
+        assert (np.concatenate(parts) == x).all()
+        outs = [np.empty_like(part) for part in parts]
+        dm.variadic_split(x, 0, lengths, out=outs)
+        assert (np.concatenate(outs) == x).all()
+    assert (dm.concat(dm.split(x, 0, 500)) == x).all()

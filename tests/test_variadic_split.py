@@ -1,0 +1,151 @@
+"""variadic_split and split, eager and as a primitive."""
+
+import numpy as np
+import oracle
+import pytest
+import strategies as some
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import assert_new, assert_same
+
+import dnnmove as dm
+
+
+@st.composite
+def problems(draw):
+    data = draw(some.strided(draw(some.shapes(1)), draw(some.dtypes)))
+    axis = draw(some.axes(data.array.ndim))
+    return data, axis, draw(some.split_lengths(data.array.shape[axis]))
+
+
+def assert_parts(parts, expected):
+    assert type(parts) is tuple
+    assert len(parts) == len(expected)
+    for part, right in zip(parts, expected, strict=True):
+        assert_same(part, right)
+
+
+@given(problems(), st.data())
+def test_any_array(problem, draw):
+    data, axis, lengths = problem
+    spelled = draw.draw(some.integers_as(lengths)) if lengths else []
+    parts = dm.variadic_split(data.array, axis, spelled)
+    assert_parts(parts, oracle.variadic_split(data.array, axis, lengths))
+    for i, part in enumerate(parts):
+        assert_new(part, data.array, *parts[:i])
+
+
+@given(problems(), st.data())
+def test_out_of_any_strides(problem, draw):
+    data, axis, lengths = problem
+    expected = oracle.variadic_split(data.array, axis, lengths)
+    outs = [draw.draw(some.strided(part.shape, part.dtype, zeros=False)) for part in expected]
+    buffers = [out.expected_after(part) for out, part in zip(outs, expected, strict=True)]
+    given_outs = draw.draw(st.sampled_from([list, tuple]))(out.array for out in outs)
+    parts = dm.variadic_split(data.array, axis, lengths, out=given_outs)
+    assert all(part is out.array for part, out in zip(parts, outs, strict=True))
+    assert [out.buffer.tobytes() for out in outs] == [buffer.tobytes() for buffer in buffers]
+
+
+@given(problems())
+def test_primitive(problem):
+    data = np.array(oracle.blocks(problem[0].array), order="C").view(problem[0].array.dtype)
+    _, axis, lengths = problem
+    try:
+        md = dm.MemoryDesc.of(data)
+    except (TypeError, ValueError):
+        return  # a dtype or rank that oneDNN's objects do not take
+    desc = dm.VariadicSplit.Desc(md, axis, lengths)
+    cut = dm.VariadicSplit(desc)
+    expected = oracle.variadic_split(data, axis, lengths)
+    assert [d.dims for d in desc.dst_descs] == [part.shape for part in expected]
+    assert_parts(cut(data), expected)
+    outs = [np.empty_like(part) for part in expected]
+    cut.execute(dm.Stream(), {dm.ARG_SRC: data, **{dm.ARG_MULTIPLE_DST + i: out for i, out in enumerate(outs)}})
+    assert_parts(tuple(outs), expected)
+
+
+@given(problems())
+def test_concat_inverts(problem):
+    data, axis, lengths = problem
+    parts = dm.variadic_split(data.array, axis, lengths)
+    if parts:
+        assert oracle.raw(dm.concat(parts, axis)) == oracle.raw(data.array)
+
+
+@given(some.arrays(1), st.data())
+def test_split(data, draw):
+    axis = draw.draw(some.axes(data.array.ndim))
+    count = draw.draw(some.divisors(data.array.shape[axis]))
+    assert_parts(dm.split(data.array, axis, count), oracle.split(data.array, axis, count))
+
+
+@pytest.mark.parametrize("axis", [1, -2, np.int32(1), np.array(1), np.array([1]), np.array([-2], np.int8)])
+def test_spellings_of_the_axis(axis):
+    data = some.dense((2, 6, 3), "i4")
+    assert_parts(dm.variadic_split(data, axis, [1, 2, 3]), oracle.variadic_split(data, 1, [1, 2, 3]))
+    cut = dm.VariadicSplit(dm.VariadicSplit.Desc(dm.MemoryDesc.of(data), axis, [1, 2, 3]))
+    assert_parts(cut(data), oracle.variadic_split(data, 1, [1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("length", "lengths", "expected"),
+    [
+        (6, [-1, 2], [4, 2]),
+        (6, [2, -1, 4], [2, 0, 4]),
+        (6, [0, 6, 0], [0, 6, 0]),
+        (6, [6], [6]),
+        (6, [-1], [6]),
+        (0, [], []),
+        (0, [0, 0], [0, 0]),
+        (0, [-1], [0]),
+    ],
+)
+def test_lengths(length, lengths, expected):
+    data = some.dense((length, 3), "f4")
+    parts = dm.variadic_split(data, 0, lengths)
+    assert [part.shape for part in parts] == [(n, 3) for n in expected]
+    assert_parts(parts, oracle.variadic_split(data, 0, expected))
+
+
+def test_one_buffer_may_hold_all_outputs():
+    data = some.dense((5, 6, 7), "i2")
+    buffer = np.zeros((5, 13, 7), "i2")
+    outs = [buffer[:, 0:4:2], buffer[:, 1:9:2], buffer[:, 9:9]]
+    dm.variadic_split(data, 1, [2, 4, 0], out=outs)
+    expected = np.zeros_like(buffer)
+    expected[:, 0:4:2], expected[:, 1:9:2] = data[:, :2], data[:, 2:]
+    assert_same(buffer, expected)
+
+
+def test_many_outputs():
+    data = some.dense((3, 500, 2), "u2")
+    assert_parts(dm.split(data, 1, 500), oracle.split(data, 1, 500))
+
+
+@pytest.mark.parametrize("num_splits", [2**31, 2**40, 2**62])
+def test_an_empty_axis_is_not_split_without_end(num_splits):
+    with pytest.raises(ValueError, match=rf"num_splits \({num_splits}\) must be at most .*data.shape\[0\] \(0\)"):
+        dm.split(np.empty((0, 3)), 0, num_splits)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "axis", "lengths"),
+    [
+        ((8, 116, 56, 56), "f4", 1, [58, 58]),
+        ((56, 56, 1001), "u1", 2, [333, 1, -1]),
+        ((100, 100, 3, 40), "i2", 2, [1, 1, 1]),
+        ((1 << 20, 3), "f4", 1, [1, 2]),
+        ((2000, 300), "V5", 0, [1, 1234, -1]),
+        ((32, 116, 56, 56), "f4", 1, [58, 58]),  # 46 MB
+        ((64, 56, 56, 180), "u1", 3, [90, 30, 60]),  # 36 MB
+    ],
+)
+def test_large(shape, dtype, axis, lengths):
+    data = some.dense(shape, dtype)
+    expected = oracle.variadic_split(data, axis, lengths)
+    assert_parts(dm.variadic_split(data, axis, lengths), expected)
+    outs = [np.zeros((*part.shape[:-1], 2 * part.shape[-1]), dtype)[..., ::2] for part in expected]
+    dm.variadic_split(data, axis, lengths, out=outs)
+    for out, part in zip(outs, expected, strict=True):
+        assert oracle.raw(out) == oracle.raw(part)
