@@ -83,7 +83,9 @@ public:
     // Kernel calls; each writes bytes that no other does, in any order.
     std::int64_t units() const { return units_; }
     std::int64_t bytes() const { return bytes_; }
-    // Units [begin, end). `src` and `dst` are the bases of the nest's offsets.
+    // Must the thread that ran it fence its stores?
+    bool streams() const { return stores_ != StoreMode::cached; }
+    // Units [begin, end). `src` and `dst` are the bases of the nest's offsets. The caller fences.
     void run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
     // One line: kernel, element, tiles, stores, loops.
     std::string describe() const;

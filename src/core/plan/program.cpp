@@ -41,6 +41,7 @@ struct Program::Impl {
     std::vector<Step> steps;
     PlanOptions options;
     std::int64_t bytes = 0;
+    bool streams = false;  // threads must fence their stores
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, int thread, int threads) const noexcept {
         const std::int64_t slices =
@@ -54,6 +55,7 @@ struct Program::Impl {
                 step.plan.run(src, dsts[step.dst], begin + share * slice / slices, begin + share * (slice + 1) / slices);
             }
         }
+        if (streams) kernels_for(options.isa).fence();
     }
 };
 
@@ -83,6 +85,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         if (transfer.nest.itemsize == 0) continue;
         context.dst_offset = transfer.nest.dst_offset;
         impl->steps.push_back({transfer.src, transfer.dst, Plan(transfer.nest, context)});
+        impl->streams = impl->streams || impl->steps.back().plan.streams();
     }
     impl_ = std::move(impl);
 }

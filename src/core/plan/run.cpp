@@ -163,7 +163,6 @@ void Plan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::in
     if (begin >= end) return;
     if (stores_ == StoreMode::staged) {
         run_staged(src, dst, begin, end);
-        kernels_->fence();
         return;
     }
     LoopCounter at(*this, begin);
@@ -173,7 +172,6 @@ void Plan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::in
         if (k + 1 < end) at.next();
         run_leaf(src, to, unit, at.unit(rereading_));
     }
-    if (stores_ == StoreMode::nontemporal) kernels_->fence();
 }
 
 // Units that follow each other in the destination collect in the stage; whole lines leave it, and the
