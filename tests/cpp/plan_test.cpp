@@ -109,7 +109,7 @@ bool check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
     std::byte* dst = raw + kGuard + misalignment;
     std::memset(raw, 0xAB, static_cast<std::size_t>(problem.dst_bytes + 2 * kGuard));
     const Nest nest = dnnmove::canonical(problem.nest);
-    const dnnmove::PlanContext context{&dnnmove::kernels_for(isa), large, (misalignment | 64) & -(misalignment | 64),
+    const dnnmove::PlanContext context{&dnnmove::kernels_for(isa), large, !large && misalignment % 2 == 0, (misalignment | 64) & -(misalignment | 64),
                                        nest.dst_offset};
     const dnnmove::Plan plan(nest, context);
     const std::int64_t units = plan.units();

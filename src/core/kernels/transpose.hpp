@@ -39,7 +39,8 @@ struct Tile {
                 const int row = group * kPerLane + r;
                 if (whole_rows || row < rows) {
                     const std::byte* from = src + src_rows[row];
-                    if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row]);
+                    // Into the second-level cache: many rows at once would take all of the first level's requests.
+                    if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
                     x[r] = whole_columns ? Simd::load(from) : Simd::load_partial(from, columns * width);
                 } else {
                     x[r] = Vector{};

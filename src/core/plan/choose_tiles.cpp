@@ -11,7 +11,10 @@ constexpr std::int64_t kUnitBytes = 16 * 1024;
 constexpr std::int64_t kLongRowBytes = 64 * 1024;
 constexpr std::int64_t kMinStreamedRow = 192;  // a shorter contiguous row is not worth its two partial lines
 constexpr std::int64_t kShortRowBytes = 1024;  // likewise of rows made of elements
-constexpr std::int64_t kPanelBytes = 256;      // of a destination row, per pass over the source rows
+// Of a destination row, per pass over the source rows: more means more of those read at a time. Panels
+// whose rows end inside a line read up to a line's worth of rows that their neighbours read, too.
+constexpr std::int64_t kPanelBytes = 128;
+constexpr std::int64_t kUnevenPanelBytes = 256;
 constexpr std::int64_t kMaxStagedRowBytes = 2048;
 constexpr std::int64_t kMaxStridedRows = 64;   // source lines in use at once, all perhaps in few cache sets
 
@@ -73,7 +76,8 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
         std::int64_t pitches = leaf.b_chained ? 0 : leaf.b.src_stride;
         for (const std::int64_t offset : leaf.src_rows) pitches |= offset;
         const std::int64_t rows = rows_in_cache(pitches);
-        leaf.b.tile = std::min({leaf.b.extent, panel(kPanelBytes), std::max(rows, 2 * kLine / width)});
+        const std::int64_t line = std::max<std::int64_t>(1, kLine / width);
+        leaf.b.tile = std::min({leaf.b.extent, panel(lines ? kPanelBytes : kUnevenPanelBytes), std::max(rows / line * line, line)});
         leaf.a.tile = std::min(leaf.a.extent, panel(4096));
         if (!lines) leaf.kind = KernelKind::transpose_lines;
         leaf.shift_to_lines = lines && !aligned;

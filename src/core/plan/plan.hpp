@@ -20,6 +20,7 @@ enum class StoreMode { cached, nontemporal, staged };
 struct PlanContext {
     const Kernels* kernels;
     bool large;                  // the program's data exceed the last-level cache
+    bool near;                   // they fit into the second-level caches
     std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
     std::int64_t dst_offset;     // of this nest, bytes
     std::int64_t unit_bytes = 4096;  // of a staged unit: less where many nests share a source
@@ -105,6 +106,7 @@ private:
     const Kernels* kernels_;
     Leaf leaf_;
     StoreMode stores_ = StoreMode::cached;
+    bool near_;  // nothing is prefetched
     std::vector<OuterLoop> outer_;  // outermost first
     std::size_t rereading_ = 0;     // how many of the innermost of them read the same lines again
     std::int64_t src_offset_;

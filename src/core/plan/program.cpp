@@ -27,6 +27,9 @@ std::int64_t source_bytes(const Nest& nest) {
     return bytes;
 }
 
+// As much as lies in the second-level caches of two threads.
+constexpr std::int64_t kNearBytes = 2 * 1024 * 1024;
+
 alignas(64) const std::byte kZeros[4096] = {};
 
 struct Step {
@@ -77,7 +80,8 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         impl->bytes += bytes;
         touched += bytes + source_bytes(transfer.nest);
     }
-    PlanContext context{&kernels_for(options.isa), touched > last_level_cache_bytes(), options.dst_alignment, 0};
+    PlanContext context{&kernels_for(options.isa), touched > last_level_cache_bytes(), touched <= kNearBytes,
+                        options.dst_alignment, 0};
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
     impl->steps.reserve(transfers.size());

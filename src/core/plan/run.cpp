@@ -67,7 +67,9 @@ private:
 
 namespace {
 
-constexpr std::int64_t kAheadBytes = 256;  // prefetch distance along the rows of a transpose's source
+// Prefetch distances along the rows of a transpose's source, from memory and from the last-level cache.
+constexpr std::int64_t kAheadBytes = 512;
+constexpr std::int64_t kCachedAheadBytes = 64;
 
 std::int64_t steps_into_line(const std::byte* p, std::int64_t itemsize) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & 63) / itemsize;
@@ -78,7 +80,7 @@ int log2_of(std::int64_t width) { return __builtin_ctzll(static_cast<unsigned lo
 }  // namespace
 
 Plan::Plan(const Nest& nest, const PlanContext& context)
-    : kernels_(context.kernels), src_offset_(nest.src_offset), dst_offset_(nest.dst_offset) {
+    : kernels_(context.kernels), near_(context.near), src_offset_(nest.src_offset), dst_offset_(nest.dst_offset) {
     bytes_ = nest.itemsize;
     for (const Loop& loop : nest.loops) bytes_ *= loop.extent;
     std::vector<Loop> loops = nest.loops;
@@ -141,12 +143,13 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
             const std::int64_t* dst_rows = leaf.dst_rows.data() + (leaf.a_chained ? unit.a_tile * leaf.a.tile : 0);
             const int width = log2_of(leaf.itemsize);
             // Long source rows are prefetched along; of short ones the next unit's.
-            const bool along = a_steps * leaf.itemsize > 2 * kAheadBytes;
-            const RowsAhead ahead = along ? RowsAhead{src + kAheadBytes, src_rows}
+            const std::int64_t distance = stores_ == StoreMode::cached ? kCachedAheadBytes : kAheadBytes;
+            const bool along = a_steps * leaf.itemsize > 2 * distance;
+            const RowsAhead ahead = along ? RowsAhead{src + distance, src_rows}
                                           : RowsAhead{base + next.src + moved(next.b_tile) * leaf.b.src_stride, rows_of(next.b_tile)};
             if (leaf.kind == KernelKind::transpose) {
                 // What lies before a row's first line must not be streamed: a vector there is not aligned.
-                const KernelStores of_tile{stores.nontemporal && (into_line == 0 || b_start != 0), stores.prefetch};
+                const KernelStores of_tile{stores.nontemporal && (into_line == 0 || b_start != 0), !near_};
                 kernels_->transpose[width](src, src_rows, dst, dst_rows, a_steps, b_steps, of_tile, ahead);
                 return;
             }
