@@ -166,7 +166,8 @@ private:
     }
     static std::vector<std::int64_t> around(std::int64_t side) {
         std::vector<std::int64_t> all;
-        for (const std::int64_t size : {std::int64_t{1}, side - 1, side, side + 1, 2 * side, 2 * side + 3}) {
+        for (const std::int64_t size : {std::int64_t{1}, side / 4, side / 4 + 1, side / 2, side / 2 + 1, side - 1, side,
+                                        side + 1, side + side / 2, 2 * side, 2 * side + 3}) {
             if (size > 0) all.push_back(size);
         }
         return all;

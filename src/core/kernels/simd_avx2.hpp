@@ -29,6 +29,18 @@ struct Simd256 {
     static void stream(std::byte* p, Vector v) { _mm256_stream_si256(reinterpret_cast<__m256i*>(p), v); }
     static void fence() { _mm_sfence(); }
 
+    // 16 bytes, or `bytes` of them and zeros, and the vector with them as its lane `at`.
+    using Lane = __m128i;
+    static Lane lane(const std::byte* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+    static Lane lane_partial(const std::byte* p, std::int64_t bytes) {
+        alignas(16) std::byte whole[16] = {};
+        std::memcpy(whole, p, static_cast<std::size_t>(bytes));
+        return lane(whole);
+    }
+    static Vector with_lane(Vector v, Lane lane, int at) {
+        return at == 0 ? _mm256_zextsi128_si256(lane) : _mm256_inserti128_si256(v, lane, 1);
+    }
+
     // The element of `bytes` (a power of two, at most 32) bytes, repeated.
     static Vector splat(const std::byte* p, std::int64_t bytes) {
         switch (bytes) {

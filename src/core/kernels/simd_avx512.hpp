@@ -21,6 +21,21 @@ struct Simd512 {
     static void stream(std::byte* p, Vector v) { _mm512_stream_si512(reinterpret_cast<__m512i*>(p), v); }
     static void fence() { _mm_sfence(); }
 
+    // 16 bytes, or `bytes` of them and zeros, and the vector with them as its lane `at`.
+    using Lane = __m128i;
+    static Lane lane(const std::byte* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+    static Lane lane_partial(const std::byte* p, std::int64_t bytes) {
+        return _mm_maskz_loadu_epi8(static_cast<__mmask16>((1u << bytes) - 1), p);
+    }
+    static Vector with_lane(Vector v, Lane lane, int at) {
+        switch (at) {
+            case 0: return _mm512_zextsi128_si512(lane);
+            case 1: return _mm512_inserti32x4(v, lane, 1);
+            case 2: return _mm512_inserti32x4(v, lane, 2);
+            default: return _mm512_inserti32x4(v, lane, 3);
+        }
+    }
+
     // The element of `bytes` (a power of two, at most 64) bytes, repeated.
     static Vector splat(const std::byte* p, std::int64_t bytes) {
         switch (bytes) {

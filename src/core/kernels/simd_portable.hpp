@@ -46,6 +46,12 @@ struct Simd128 {
 #endif
     }
 
+    // 16 bytes, or `bytes` of them and zeros, and the vector with them as its one lane.
+    using Lane = Vector;
+    static Lane lane(const std::byte* p) { return load(p); }
+    static Lane lane_partial(const std::byte* p, std::int64_t bytes) { return load_partial(p, bytes); }
+    static Vector with_lane(Vector, Lane lane, int) { return lane; }
+
     // The element of `bytes` (a power of two, at most 16) bytes, repeated.
     static Vector splat(const std::byte* p, std::int64_t bytes) {
         std::uint64_t word = 0;

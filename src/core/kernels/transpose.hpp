@@ -26,6 +26,21 @@ struct Tile {
     static constexpr int kPerLane = 16 / width;
     static constexpr int kLanes = Simd::kBytes / 16;
 
+    // Step 1.
+    static inline void transpose_inside_lanes(Vector (&x)[kPerLane]) {
+#pragma GCC unroll 4
+        for (int stage = 1; stage < kPerLane; stage *= 2) {
+            Vector z[kPerLane];
+#pragma GCC unroll 8
+            for (int r = 0; r < kPerLane / 2; ++r) {
+                z[2 * r] = Simd::template unpack_low<width>(x[r], x[r + kPerLane / 2]);
+                z[2 * r + 1] = Simd::template unpack_high<width>(x[r], x[r + kPerLane / 2]);
+            }
+#pragma GCC unroll 16
+            for (int r = 0; r < kPerLane; ++r) x[r] = z[r];
+        }
+    }
+
     // Stores `columns` columns of `rows` source rows; a whole tile where both are kSide.
     template <bool whole_rows, bool whole_columns, bool nontemporal, bool prefetch>
     static inline void run(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
@@ -46,17 +61,7 @@ struct Tile {
                     x[r] = Vector{};
                 }
             }
-#pragma GCC unroll 4
-            for (int stage = 1; stage < kPerLane; stage *= 2) {
-                Vector z[kPerLane];
-#pragma GCC unroll 8
-                for (int r = 0; r < kPerLane / 2; ++r) {
-                    z[2 * r] = Simd::template unpack_low<width>(x[r], x[r + kPerLane / 2]);
-                    z[2 * r + 1] = Simd::template unpack_high<width>(x[r], x[r + kPerLane / 2]);
-                }
-#pragma GCC unroll 16
-                for (int r = 0; r < kPerLane; ++r) x[r] = z[r];
-            }
+            transpose_inside_lanes(x);
 #pragma GCC unroll 16
             for (int k = 0; k < kPerLane; ++k) y[k][group] = x[k];
         }
@@ -79,6 +84,67 @@ struct Tile {
         }
     }
 
+    // The same for at most kPerLane columns: lane l of the k-th vector is loaded from row l*n + k, so that
+    // step 1 alone leaves a column of all the rows in every vector.
+    template <bool whole_rows, bool whole_columns, bool nontemporal, bool prefetch>
+    static inline void run_narrow(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                  const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows, RowsAhead ahead) {
+        Vector x[kPerLane];
+#pragma GCC unroll 16
+        for (int k = 0; k < kPerLane; ++k) {
+            x[k] = Vector{};
+#pragma GCC unroll 4
+            for (int lane = 0; lane < kLanes; ++lane) {
+                const int row = lane * kPerLane + k;
+                if (!whole_rows && row >= rows) continue;
+                const std::byte* from = src + src_rows[row];
+                if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
+                x[k] = Simd::with_lane(x[k], whole_columns ? Simd::lane(from) : Simd::lane_partial(from, columns * width), lane);
+            }
+        }
+        transpose_inside_lanes(x);
+#pragma GCC unroll 16
+        for (int column = 0; column < kPerLane; ++column) {
+            if (!whole_columns && column >= columns) break;
+            std::byte* to = dst + dst_rows[column];
+            if (!whole_rows) {
+                Simd::store_partial(to, x[column], rows * width);
+            } else if (nontemporal) {
+                Simd::stream(to, x[column]);
+            } else {
+                Simd::store(to, x[column]);
+            }
+        }
+    }
+
+    // Columns that are few: kPerLane at a time.
+    template <bool nontemporal, bool prefetch>
+    static inline void cover_narrow(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                    const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows_in,
+                                    RowsAhead ahead) {
+        for (std::int64_t j = 0; j < rows_in; j += kSide) {
+            std::int64_t rows = rows_in - j < kSide ? rows_in - j : kSide;
+            if (rows < kSide && rows_in >= kSide && !nontemporal) {
+                j = rows_in - kSide;
+                rows = kSide;
+            }
+            for (std::int64_t i = 0; i < columns; i += kPerLane) {
+                const std::int64_t now = columns - i < kPerLane ? columns - i : kPerLane;
+                const std::byte* from = src + i * width;
+                std::byte* to = dst + j * width;
+                const RowsAhead next{ahead.src + i * width, ahead.rows + j};
+                const bool whole = now == kPerLane;
+                if (rows == kSide && whole) {
+                    run_narrow<true, true, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, now, rows, next);
+                } else if (rows == kSide) {
+                    run_narrow<true, false, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, now, rows, next);
+                } else {
+                    run_narrow<false, false, false, prefetch>(from, src_rows + j, to, dst_rows + i, now, rows, next);
+                }
+            }
+        }
+    }
+
     // rows_out x rows_in elements by tiles; a remainder repeats part of the tile before it where
     // there is one, which costs less than a partial tile.
     template <bool nontemporal, bool prefetch>
@@ -87,6 +153,11 @@ struct Tile {
                              RowsAhead ahead) {
         for (std::int64_t i = 0; i < rows_out; i += kSide) {
             std::int64_t columns = rows_out - i < kSide ? rows_out - i : kSide;
+            if (columns <= kLanes / 2 * kPerLane) {
+                cover_narrow<nontemporal, prefetch>(src + i * width, src_rows, dst, dst_rows + i, columns, rows_in,
+                                                    {ahead.src + i * width, ahead.rows});
+                continue;
+            }
             if (columns < kSide && rows_out >= kSide && !nontemporal) {
                 i = rows_out - kSide;
                 columns = kSide;

@@ -63,12 +63,20 @@ Candidate transpose_candidate(const std::vector<Loop>& loops, std::int64_t items
     candidate.taken.insert(candidate.taken.end(), b.positions.begin(), b.positions.end());
 
     const std::int64_t side = kernels.vector_bytes / itemsize;
-    const auto tiles = [&](std::int64_t length) { return (length + side - 1) / side; };
     double per_vector = 2.5;  // cycles: load, lane stage, store
-    for (std::int64_t width = itemsize; width < 16; width *= 2) per_vector += 0.7;
+    double inside_lanes = 0;
+    for (std::int64_t width = itemsize; width < 16; width *= 2) inside_lanes += 0.7;
     if (itemsize <= 2) per_vector += 1.5;  // a tile exceeds the registers
-    const double partial = a.length < side || b.length < side ? 2.0 : 1.0;
-    candidate.cost = partial * per_vector * static_cast<double>(tiles(a.length) * tiles(b.length) * side) /
+    // Few columns that are left take narrow tiles, a lane of every row each.
+    const std::int64_t per_lane = 16 / itemsize;
+    const std::int64_t left = a.length % side;
+    const std::int64_t narrow = left <= side / 2 && side > per_lane ? (left + per_lane - 1) / per_lane : 0;
+    const std::int64_t whole = a.length / side + (left != 0 && narrow == 0 ? 1 : 0);
+    const double per_row_of_tiles =
+        static_cast<double>(whole * side) * (per_vector + inside_lanes) +
+        static_cast<double>(narrow) * (static_cast<double>(side) + static_cast<double>(per_lane) * (1.5 + inside_lanes));
+    const double partial = b.length < side ? 2.0 : 1.0;
+    candidate.cost = partial * per_row_of_tiles * static_cast<double>((b.length + side - 1) / side) /
                      static_cast<double>(a.length * b.length * itemsize);
     return candidate;
 }
