@@ -20,7 +20,6 @@ std::size_t find_sharing(const std::vector<Loop>& loops, std::size_t position, s
         const Loop& loop = loops[k];
         if (loop.table || loop.extent > kMostRuns || loop.src_stride == 0 || std::abs(loop.src_stride) < itemsize) continue;
         if (std::abs(loop.src_stride) >= std::min<std::int64_t>(64, std::abs(src_stride))) continue;
-        if (context.large && loop.dst_stride % 64 != 0) continue;
         return k;
     }
     return loops.size();

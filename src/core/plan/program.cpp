@@ -80,7 +80,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         impl->bytes += bytes;
         touched += bytes + source_bytes(transfer.nest);
     }
-    PlanContext context{&kernels_for(options.isa), touched > last_level_cache_bytes(), touched <= kNearBytes,
+    PlanContext context{&kernels_for(options.isa), touched > last_level_cache_bytes() * 5 / 8, touched <= kNearBytes,
                         options.dst_alignment, 0};
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
