@@ -11,10 +11,9 @@ namespace {
 constexpr std::int64_t kMaxBlockBytes = 1024;
 
 // The position of a short loop outside `position` that moves the source by less than a line and less
-// than `src_stride`; loops.size() where there is none, or where its runs of the destination start at
-// different places of a line and so could not all be streamed.
+// than `src_stride`; loops.size() where there is none.
 std::size_t find_sharing(const std::vector<Loop>& loops, std::size_t position, std::int64_t itemsize,
-                         std::int64_t src_stride, const PlanContext& context) {
+                         std::int64_t src_stride) {
     constexpr std::int64_t kMostRuns = 5;
     for (std::size_t k = 0; k < position; ++k) {
         const Loop& loop = loops[k];
@@ -72,7 +71,7 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
     // A loop that stays inside the lines the block reads, as NHWC's channels do, joins it: every line is
     // then read once, into several runs of the destination.
     const std::size_t sharing = bytes == itemsize && extent > steps
-                                    ? find_sharing(loops, position, itemsize, src_stride, context)
+                                    ? find_sharing(loops, position, itemsize, src_stride)
                                     : loops.size();
     if (sharing < loops.size()) {
         const Loop& loop = loops[sharing];

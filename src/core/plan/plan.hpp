@@ -19,7 +19,7 @@ enum class StoreMode { cached, nontemporal, staged };
 // What decides a plan besides the nest.
 struct PlanContext {
     const Kernels* kernels;
-    bool large;                  // the program's data exceed the last-level cache
+    bool large;                  // the program's data would fill the last-level cache
     bool near;                   // they fit into the second-level caches
     std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
     std::int64_t dst_offset;     // of this nest, bytes

@@ -80,7 +80,8 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         impl->bytes += bytes;
         touched += bytes + source_bytes(transfer.nest);
     }
-    PlanContext context{&kernels_for(options.isa), touched > last_level_cache_bytes() * 5 / 8, touched <= kNearBytes,
+    // Others use the last-level cache, too: what fills most of it is not found there by the next call.
+    PlanContext context{&kernels_for(options.isa), touched > last_level_cache_bytes() / 8 * 5, touched <= kNearBytes,
                         options.dst_alignment, 0};
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
