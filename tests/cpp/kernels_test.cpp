@@ -71,19 +71,10 @@ public:
 
     void fills() {
         for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
-            for (const std::int64_t extent : {1, 2, 3, 5, 31, 64, 65, 130, 200}) {
-                for (const KernelStores stores : all_stores()) {
-                    each_phase([&](const std::byte* src, Room& room) {
-                        const KernelLoop b{2, 3, extent * bytes + 1};
-                        kernels_.fill(src, room.dst(), bytes, {extent, 0, bytes}, b, stores);
-                        for (std::int64_t j = 0; j < 2; ++j) {
-                            for (std::int64_t i = 0; i < extent; ++i) {
-                                put(room, j * b.dst_stride + i * bytes, src + j * 3, bytes);
-                            }
-                        }
-                    }, "fill");
-                }
-            }
+            for (const std::int64_t extent : {1, 2, 3, 5, 31, 64, 65, 130, 200}) fill(bytes, extent);
+        }
+        for (const std::int64_t bytes : {65, 72, 96, 100, 128, 192, 224, 320, 768, 833, 896, 960, 1000, 1024, 2047, 2048}) {
+            for (const std::int64_t extent : {1, 3, 4, 9, 20}) fill(bytes, extent);
         }
     }
 
@@ -192,6 +183,18 @@ private:
         if (room.same()) return;
         ++wrong_;
         if (wrong_ < 20) std::printf("WRONG: %s, call %lld\n", name, static_cast<long long>(calls_));
+    }
+
+    void fill(std::int64_t bytes, std::int64_t extent) {
+        for (const KernelStores stores : all_stores()) {
+            each_phase([&](const std::byte* src, Room& room) {
+                const KernelLoop b{2, 3, extent * bytes + 1};
+                kernels_.fill(src, room.dst(), bytes, {extent, 0, bytes}, b, stores);
+                for (std::int64_t j = 0; j < 2; ++j) {
+                    for (std::int64_t i = 0; i < extent; ++i) put(room, j * b.dst_stride + i * bytes, src + j * 3, bytes);
+                }
+            }, "fill");
+        }
     }
 
     void transpose(const std::byte* src, Room& room, int log2, std::int64_t out, std::int64_t in, bool lines) {

@@ -80,7 +80,7 @@ struct Kernels {
     // Copies a.extent x b.extent runs of 1 to 64 bytes each.
     void (*copy_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
                       KernelStores stores) noexcept;
-    // Repeats one element of `bytes` (1 to 64) bytes a.extent times, contiguously; b.extent such fills.
+    // Repeats one element of `bytes` (1 to kMaxFillBytes) bytes a.extent times, contiguously; b.extent such fills.
     void (*fill)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
                  KernelStores stores) noexcept;
     // Transposes: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * width], i in [0, rows_out),
@@ -114,6 +114,7 @@ struct Kernels {
 };
 
 inline constexpr std::int64_t kMaxPanelBytes = 512;
+inline constexpr std::int64_t kMaxFillBytes = 2048;
 
 // The table of one available ISA (runtime/isa.hpp).
 const Kernels& kernels_for(Isa isa);

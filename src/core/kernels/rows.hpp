@@ -1,4 +1,4 @@
-// Contiguous bytes: rows, short runs, fills and streamed stores, for any vector width.
+// Contiguous bytes: rows, short runs and streamed stores, for any vector width.
 #pragma once
 
 #include <cstring>
@@ -155,74 +155,6 @@ void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelL
     if (bytes > 16) return move_odd_runs<16>(src, dst, bytes, a, b, ahead);
     if (bytes > 8) return move_odd_runs<8>(src, dst, bytes, a, b, ahead);
     return move_odd_runs<4>(src, dst, bytes, a, b, ahead);
-}
-
-// Stores one line over and over, [to, to + total): whole vectors from the first line of the
-// destination on where stores are non-temporal, the ends by vectors that overlap them.
-template <class Simd>
-inline void fill_line(typename Simd::Vector line, const std::byte* element, std::int64_t bytes, std::byte* to,
-                      std::int64_t total, KernelStores stores) {
-    if (total < Simd::kBytes) {
-        for (std::int64_t k = 0; k < total; k += bytes) move_short(element, to + k, bytes);
-        return;
-    }
-    std::int64_t k = 0;
-    if (stores.nontemporal) {
-        const std::int64_t head = to_line(to);
-        if (head % bytes == 0 && head + Simd::kBytes <= total) {
-            for (; k < head; k += Simd::kBytes) Simd::store(to + (k + Simd::kBytes <= total ? k : 0), line);
-            for (k = head; k + Simd::kBytes <= total; k += Simd::kBytes) Simd::stream(to + k, line);
-        }
-    }
-    for (; k + Simd::kBytes <= total; k += Simd::kBytes) Simd::store(to + k, line);
-    if (k < total) Simd::store(to + total - Simd::kBytes, line);
-}
-
-// Repeats an element of any size: a pattern of whole lines is built, then copied.
-template <class Simd>
-inline void fill_pattern(const std::byte* element, std::int64_t bytes, std::byte* to, std::int64_t total,
-                         KernelStores stores) {
-    alignas(64) std::byte pattern[2 * kLine * kLine];
-    const std::int64_t period = kLine * bytes;  // a multiple of a line
-    // A period more, so that a copy may start at any phase of it.
-    const std::int64_t built = total < 2 * period ? total : 2 * period;
-    move_short(element, pattern, bytes);
-    for (std::int64_t done = bytes; done < built; done *= 2) {
-        std::memcpy(pattern + done, pattern, static_cast<std::size_t>(done < built - done ? done : built - done));
-    }
-    const std::int64_t head = to_line(to);
-    if (total < head + kLine) return move_row<Simd>(pattern, to, total, 0);
-    move_short(pattern, to, head);
-    const std::byte* phase = pattern + head % bytes;
-    std::int64_t k = head;
-    while (k + kLine <= total) {
-        const std::int64_t left = (total - k) / kLine * kLine;
-        const std::int64_t now = left < period ? left : period;
-        for (std::int64_t line = 0; line < now; line += kLine) {
-            if (stores.nontemporal) {
-                stream_line<Simd>(phase + line, to + k + line);
-            } else {
-                move_line<Simd>(phase + line, to + k + line);
-            }
-        }
-        k += now;
-    }
-    move_short(phase + (k - head) % period, to + k, total - k);
-}
-
-template <class Simd>
-void fill(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
-          KernelStores stores) noexcept {
-    const std::int64_t total = a.extent * bytes;
-    for (std::int64_t j = 0; j < b.extent; ++j) {
-        const std::byte* element = src + b.src_at(j);
-        std::byte* to = dst + j * b.dst_stride;
-        if (Simd::kBytes % bytes == 0) {
-            fill_line<Simd>(Simd::splat(element, bytes), element, bytes, to, total, stores);
-        } else {
-            fill_pattern<Simd>(element, bytes, to, total, stores);
-        }
-    }
 }
 
 template <class Simd>

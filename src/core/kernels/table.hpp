@@ -1,6 +1,7 @@
 // Makes the kernel table of one vector type.
 #pragma once
 
+#include "kernels/fill.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/transpose.hpp"
 

@@ -1,4 +1,6 @@
 // Candidates for contiguous rows, runs and fills, and the loop around any kernel.
+#include <cmath>
+
 #include "plan/candidate.hpp"
 
 namespace dnnmove {
@@ -58,9 +60,14 @@ Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
     const bool dense = loops.back().dst_stride == itemsize;
     take_second_loop(candidate, loops, loops.size() - 2, dense ? loops.back().extent * itemsize : 0);
     const auto row = static_cast<double>(loops.back().extent * itemsize);
-    candidate.cost = kind == KernelKind::fill ? 0.015 + 8.0 / row : 1.3 / static_cast<double>(itemsize) + 4.0 / row;
-    // Elements of other sizes than a vector's divisors need a pattern in memory.
-    if (kind == KernelKind::fill && (itemsize & (itemsize - 1)) != 0) candidate.cost += 60.0 / row;
+    if (kind == KernelKind::fill) {
+        // A store per vector; on the way to a line, and from a pattern in memory (elements of other sizes
+        // than a vector's divisors), some more.
+        const bool pattern = (itemsize & (itemsize - 1)) != 0;
+        candidate.cost = (std::ceil(row / 64) + (row > 512 ? 4 : 0) + (pattern ? 60 : 0)) / row;
+    } else {
+        candidate.cost = 1.3 / static_cast<double>(itemsize) + 4.0 / row;
+    }
     return candidate;
 }
 

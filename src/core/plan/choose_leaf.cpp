@@ -18,11 +18,12 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
         candidate.cost += kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes));
         if (candidate.cost < best.cost) best = std::move(candidate);
     };
-    if (itemsize > 64 || loops.empty() || loops.back().table) {
-        consider(rows_candidate(loops, itemsize));
-    } else if (loops.back().dst_stride == itemsize && loops.back().src_stride == 0) {
+    const bool repeats = !loops.empty() && loops.back().src_stride == 0 && continues(loops.back(), itemsize);
+    if (repeats && itemsize <= kMaxFillBytes) {
         consider(runs_candidate(loops, itemsize, KernelKind::fill));
-        consider(gather_candidate(loops, itemsize, context));
+        if (itemsize <= 64) consider(gather_candidate(loops, itemsize, context));
+    } else if (itemsize > 64 || loops.empty() || loops.back().table) {
+        consider(rows_candidate(loops, itemsize));
     } else {
         consider(runs_candidate(loops, itemsize, KernelKind::runs));
         if (loops.back().dst_stride == itemsize) {

@@ -9,6 +9,7 @@ namespace {
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kUnitBytes = 16 * 1024;
 constexpr std::int64_t kLongRowBytes = 64 * 1024;
+constexpr std::int64_t kFillBytes = 64 * 1024;
 constexpr std::int64_t kMinStreamedRow = 192;  // a shorter contiguous row is not worth its two partial lines
 constexpr std::int64_t kShortRowBytes = 1024;  // likewise of rows made of elements
 // Of a destination row, per pass over the source rows: more means more of those read at a time. Panels
@@ -93,10 +94,10 @@ StoreMode size_rows(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext
     const bool lines = row % kLine == 0 && row_alignment(leaf, rest, context) == kLine;
     const bool dense = leaf.b.dst_stride == row;
     // Short rows that end inside a line share it with their neighbours: staged, none is written twice.
-    const bool stage = context.large && !lines && dense && row < kMinStreamedRow;
+    const bool stage = context.stream_rows && !lines && dense && row < kMinStreamedRow;
     size_inside_out(leaf, 1, stage ? context.unit_bytes : kLongRowBytes, kLine, false);
     if (stage && leaf.a.tile * leaf.b.tile <= kMaxUnitBytes) return StoreMode::staged;
-    return context.large && (lines || row >= kMinStreamedRow) ? StoreMode::nontemporal : StoreMode::cached;
+    return context.stream_rows && (lines || row >= kMinStreamedRow) ? StoreMode::nontemporal : StoreMode::cached;
 }
 
 // Does a loop around a walk over lines stay inside the same lines?
@@ -108,7 +109,14 @@ bool reads_lines_again(const Leaf& leaf, const std::vector<Loop>& rest) {
            std::any_of(rest.begin(), rest.end(), [&](const Loop& loop) { return !loop.table && again(loop.src_stride); });
 }
 
-// runs, fill and gather: a walks a row of the destination.
+StoreMode size_fill(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
+    const std::int64_t row = leaf.a.extent * leaf.itemsize;
+    const bool lines = row % kLine == 0 && row_alignment(leaf, rest, context) == kLine;
+    size_inside_out(leaf, leaf.itemsize, kFillBytes, kLine, false);
+    return context.stream_rows && (lines || row >= kShortRowBytes) ? StoreMode::nontemporal : StoreMode::cached;
+}
+
+// runs and gather: a walks a row of the destination.
 StoreMode size_elements(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
     const bool gathers = leaf.kind == KernelKind::gather;
     const std::int64_t bytes = gathers ? leaf.a.dst_stride : leaf.itemsize;
@@ -127,7 +135,7 @@ StoreMode size_elements(Leaf& leaf, const std::vector<Loop>& rest, const PlanCon
         whole_blocks = whole_blocks && leaf.block.vector_bytes == kLine && alignment == kLine;
     }
     const bool direct = context.large && (lines || (row >= kShortRowBytes && alignment % step_alignment == 0)) &&
-                        (whole_blocks || leaf.kind == KernelKind::fill);
+                        whole_blocks;
     const bool stage = context.large && !direct && row >= 2 * kLine && !leaf.scattered;
     // Tiles end with a line where they can.
     std::int64_t step = gathers ? leaf.block.loop_steps : 1;
@@ -175,8 +183,8 @@ StoreMode size_streams(Leaf& leaf, const std::vector<Loop>& rest, const PlanCont
 StoreMode choose_tiles(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
     switch (leaf.kind) {
         case KernelKind::rows: return size_rows(leaf, rest, context);
+        case KernelKind::fill: return size_fill(leaf, rest, context);
         case KernelKind::runs:
-        case KernelKind::fill:
         case KernelKind::gather: return size_elements(leaf, rest, context);
         case KernelKind::weave:
         case KernelKind::deal: return size_streams(leaf, rest, context);

@@ -24,6 +24,7 @@ struct PlanContext {
     std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
     std::int64_t dst_offset;     // of this nest, bytes
     std::int64_t unit_bytes = 4096;  // of a staged unit: less where many nests share a source
+    bool stream_rows = false;        // so far that rows and fills go past the caches
 };
 
 // One of the two dimensions that a kernel call covers, `tile` of `extent` steps per call. A remainder

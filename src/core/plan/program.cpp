@@ -65,7 +65,7 @@ struct Program::Impl {
 Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     auto impl = std::make_unique<Impl>();
     impl->options = options;
-    std::int64_t touched = 0;
+    std::int64_t read = 0;
     for (Transfer& transfer : transfers) {
         const auto& loops = transfer.nest.loops;
         const bool empty = transfer.nest.itemsize == 0 ||
@@ -78,11 +78,17 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         std::int64_t bytes = transfer.nest.itemsize;
         for (const Loop& loop : transfer.nest.loops) bytes *= loop.extent;
         impl->bytes += bytes;
-        touched += bytes + source_bytes(transfer.nest);
+        read += source_bytes(transfer.nest);
     }
+    const std::int64_t cache = last_level_cache_bytes();
+    const std::int64_t touched = impl->bytes + read;
     // Others use the last-level cache, too: what fills most of it is not found there by the next call.
-    PlanContext context{&kernels_for(options.isa), touched > last_level_cache_bytes() / 8 * 5, touched <= kNearBytes,
-                        options.dst_alignment, 0};
+    PlanContext context{&kernels_for(options.isa), touched > cache / 8 * 5, touched <= kNearBytes, options.dst_alignment, 0};
+    // Whole lines in order are what ordinary stores are good at, too: as long as a fair part of them is
+    // found in the cache by the next call, or by whoever reads the result, they are faster. Measured on
+    // Zen 4: fills up to four times the cache, copies up to 1.25 times.
+    const bool fills = read < impl->bytes / 8;
+    context.stream_rows = fills ? impl->bytes > 4 * cache : touched > cache + cache / 4;
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
     impl->steps.reserve(transfers.size());
