@@ -6,7 +6,26 @@
 namespace dnnmove {
 namespace {
 
+constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kMaxChainedRows = 512;
+constexpr std::int64_t kWorthFollowing = 1024;  // bytes of the source in a row
+
+// The position of the loop along which rows follow each other in the source, where it is better to read
+// them in that order than to write them in the destination's: beyond the caches, reading short rows far
+// apart is slow, writing them is not. loops.size() where there is none.
+std::size_t find_follower(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context) {
+    if (!context.beyond_cache || itemsize > kUnitWorthBytes / 2) return loops.size();
+    std::size_t found = loops.size();
+    // Neighbours in the destination are written far apart: they must not share lines.
+    std::int64_t bits = itemsize | kLine | context.dst_alignment | context.dst_offset;
+    for (std::size_t k = 0; k < loops.size(); ++k) {
+        const Loop& loop = loops[k];
+        if (loop.table) return loops.size();
+        bits |= loop.dst_stride;
+        if (k + 1 < loops.size() && loop.src_stride == itemsize && loop.extent * itemsize >= kWorthFollowing) found = k;
+    }
+    return (bits & -bits) == kLine ? found : loops.size();
+}
 
 }  // namespace
 
@@ -43,11 +62,18 @@ void take_second_loop(Candidate& candidate, const std::vector<Loop>& loops, std:
     candidate.taken.insert(candidate.taken.end(), chain.begin(), chain.end());
 }
 
-Candidate rows_candidate(const std::vector<Loop>& loops, std::int64_t itemsize) {
+Candidate rows_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context) {
     Candidate candidate;
     candidate.cost = 0.05;
     candidate.leaf.kind = KernelKind::rows;
     candidate.leaf.a = {itemsize, itemsize, 1, 1};
+    const std::size_t follows = find_follower(loops, itemsize, context);
+    if (follows < loops.size()) {
+        candidate.leaf.b = covering(loops[follows]);
+        candidate.leaf.by_source = true;
+        candidate.taken.push_back(follows);
+        return candidate;
+    }
     take_second_loop(candidate, loops, loops.size() - 1, itemsize);
     return candidate;
 }

@@ -23,7 +23,7 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
         consider(runs_candidate(loops, itemsize, KernelKind::fill));
         if (itemsize <= 64) consider(gather_candidate(loops, itemsize, context));
     } else if (itemsize > 64 || loops.empty() || loops.back().table) {
-        consider(rows_candidate(loops, itemsize));
+        consider(rows_candidate(loops, itemsize, context));
     } else {
         consider(runs_candidate(loops, itemsize, KernelKind::runs));
         if (loops.back().dst_stride == itemsize) {

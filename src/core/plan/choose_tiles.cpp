@@ -97,6 +97,7 @@ StoreMode size_rows(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext
     const bool stage = context.stream_rows && !lines && dense && row < kMinStreamedRow;
     size_inside_out(leaf, 1, stage ? context.unit_bytes : kLongRowBytes, kLine, false);
     if (stage && leaf.a.tile * leaf.b.tile <= kMaxUnitBytes) return StoreMode::staged;
+    if (leaf.by_source) return StoreMode::nontemporal;
     return context.stream_rows && (lines || row >= kMinStreamedRow) ? StoreMode::nontemporal : StoreMode::cached;
 }
 
@@ -198,6 +199,11 @@ std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& re
     rereading = 0;
     std::vector<OuterLoop> outer;
     for (const Loop& loop : rest) outer.push_back({loop.extent, loop.src_stride, loop.dst_stride, loop.table});
+    if (leaf.by_source) {
+        std::stable_sort(outer.begin(), outer.end(), [](const OuterLoop& one, const OuterLoop& other) {
+            return std::abs(one.src_step) > std::abs(other.src_step);
+        });
+    }
     const bool transposes = leaf.kind == KernelKind::transpose || leaf.kind == KernelKind::transpose_lines;
     // A chained dimension's tables hold its strides; its tiles only move along the contiguous side.
     const OuterLoop a{leaf.a.tiles(), leaf.a.tile * leaf.a.src_stride, leaf.a_chained ? 0 : leaf.a.tile * leaf.a.dst_stride,

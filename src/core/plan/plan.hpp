@@ -24,6 +24,7 @@ struct PlanContext {
     std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
     std::int64_t dst_offset;     // of this nest, bytes
     std::int64_t unit_bytes = 4096;  // of a staged unit: less where many nests share a source
+    bool beyond_cache = false;       // source and destination do not fit into the last-level cache
     bool stream_rows = false;        // so far that rows and fills go past the caches
 };
 
@@ -65,6 +66,7 @@ struct Leaf {
     TiledLoop b;
     GatherTable block;       // gather; its steps are also a weave's permutes
     bool scattered = false;  // its vectors lie apart in the destination
+    bool by_source = false;  // rows: b follows the source, and so do the loops around it
     int streams = 0;    // weave and deal: how many, and how far the separate ones lie apart
     std::int64_t stream_pitch = 0;  // bytes
     // transpose: offsets of the rows. Tables over a chain of loops hold every row, others one tile's.

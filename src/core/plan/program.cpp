@@ -88,7 +88,8 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     // found in the cache by the next call, or by whoever reads the result, they are faster. Measured on
     // Zen 4: fills up to four times the cache, copies up to 1.25 times.
     const bool fills = read < impl->bytes / 8;
-    context.stream_rows = fills ? impl->bytes > 4 * cache : touched > cache + cache / 4;
+    context.beyond_cache = touched >= cache;
+    context.stream_rows = fills ? impl->bytes > 4 * cache : touched >= cache + cache / 4;
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
     impl->steps.reserve(transfers.size());
