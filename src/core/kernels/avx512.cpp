@@ -4,6 +4,7 @@
 #include "kernels/simd_avx512.hpp"
 #include "kernels/table.hpp"
 #include "kernels/tables.hpp"
+#include "kernels/transpose_cells.hpp"
 
 namespace dnnmove {
 
@@ -11,6 +12,7 @@ const Kernels& avx512_kernels() {
     static constexpr Kernels table = [] {
         Kernels kernels = make_table<Simd512>(Isa::avx512);
         kernels.gather_bytes = 16;
+        kernels.transpose_cells = transpose_cells<Simd512>;
         kernels.gather_windows = 1;
         kernels.gather = gather_one_window;
         return kernels;

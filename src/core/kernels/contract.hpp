@@ -68,6 +68,12 @@ struct RowsAhead {
     const std::int64_t* rows;
 };
 
+// Elements of `width` bytes (1 to 16), `cell` bytes (at least `width`, at most 16) apart.
+struct Cells {
+    std::int64_t width;
+    std::int64_t cell;
+};
+
 struct Kernels {
     Isa isa;
     int vector_bytes;    // width of a tile's side
@@ -97,6 +103,12 @@ struct Kernels {
     void (*transpose_lines[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
                                std::int64_t owned, bool first, RowsAhead ahead) noexcept;
+    // The same for elements in cells: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * cell]. Without
+    // non-temporal stores it writes the first `owned` elements of every row. Null where the ISA has no byte
+    // permute. At most kMaxCellPanelBytes / width rows_in.
+    void (*transpose_cells)(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                            const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
+                            std::int64_t owned, bool first, Cells cells, KernelStores stores, RowsAhead ahead) noexcept;
     // a.extent >= block.loop_steps steps of the block loop, b times; the last block of a row may repeat
     // part of the one before it. Non-temporal stores are used from the first step on that starts a line.
     void (*gather)(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,
@@ -114,6 +126,7 @@ struct Kernels {
 };
 
 inline constexpr std::int64_t kMaxPanelBytes = 512;
+inline constexpr std::int64_t kMaxCellPanelBytes = 384;
 inline constexpr std::int64_t kMaxFillBytes = 2048;
 
 // The table of one available ISA (runtime/isa.hpp).

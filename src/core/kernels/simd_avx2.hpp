@@ -41,6 +41,19 @@ struct Simd256 {
         return at == 0 ? _mm256_zextsi128_si256(lane) : _mm256_inserti128_si256(v, lane, 1);
     }
 
+    // Byte k of every lane becomes byte index[k] of the lane, or zero where the index is 0x80.
+    static Vector shuffle_lanes(Vector v, Vector index) { return _mm256_shuffle_epi8(v, index); }
+    // Stores the lanes' `kept` bytes that `lane_index` picks, one lane after the other; what lies behind
+    // them, up to a vector from `p`, is overwritten.
+    static Vector squeeze_index(const std::uint8_t* lane_index, int) {
+        return splat(reinterpret_cast<const std::byte*>(lane_index), 16);
+    }
+    static void store_squeezed(std::byte* p, Vector v, Vector index, std::int64_t kept) {
+        v = shuffle_lanes(v, index);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(v));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p + kept), _mm256_extracti128_si256(v, 1));
+    }
+
     // The element of `bytes` (a power of two, at most 32) bytes, repeated.
     static Vector splat(const std::byte* p, std::int64_t bytes) {
         switch (bytes) {

@@ -36,6 +36,32 @@ struct Simd512 {
         }
     }
 
+    // Byte k of every lane becomes byte index[k] of the lane, or zero where the index is 0x80.
+    static Vector shuffle_lanes(Vector v, Vector index) { return _mm512_shuffle_epi8(v, index); }
+    // Stores the lanes' `kept` bytes that `lane_index` picks, one lane after the other; what lies behind
+    // them, up to a vector from `p`, is overwritten.
+#if defined(__AVX512VBMI__)
+    static Vector squeeze_index(const std::uint8_t* lane_index, int kept) {
+        alignas(64) std::uint8_t index[64] = {};
+        for (int k = 0; k < 4 * kept; ++k) index[k] = static_cast<std::uint8_t>(k / kept * 16 + lane_index[k % kept]);
+        return _mm512_load_si512(index);
+    }
+    static void store_squeezed(std::byte* p, Vector v, Vector index, std::int64_t) {
+        store(p, _mm512_permutexvar_epi8(index, v));
+    }
+#else
+    static Vector squeeze_index(const std::uint8_t* lane_index, int) {
+        return splat(reinterpret_cast<const std::byte*>(lane_index), 16);
+    }
+    static void store_squeezed(std::byte* p, Vector v, Vector index, std::int64_t kept) {
+        v = shuffle_lanes(v, index);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(v));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p + kept), _mm512_extracti32x4_epi32(v, 1));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 2 * kept), _mm512_extracti32x4_epi32(v, 2));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 3 * kept), _mm512_extracti32x4_epi32(v, 3));
+    }
+#endif
+
     // The element of `bytes` (a power of two, at most 64) bytes, repeated.
     static Vector splat(const std::byte* p, std::int64_t bytes) {
         switch (bytes) {

@@ -24,6 +24,7 @@ Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
 Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context);
 Candidate tabled_gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
 Candidate weave_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
+Candidate cells_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
 Candidate transpose_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
 
 // Is `outer` the continuation of a destination run of `bytes` bytes?

@@ -30,6 +30,7 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
             consider(gather_candidate(loops, itemsize, context));
             consider(weave_candidate(loops, itemsize, *context.kernels));
             consider(transpose_candidate(loops, itemsize, *context.kernels));
+            consider(cells_candidate(loops, itemsize, *context.kernels));
         }
         consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
     }

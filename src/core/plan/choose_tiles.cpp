@@ -89,6 +89,12 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
     return StoreMode::cached;
 }
 
+StoreMode size_cells(Leaf& leaf, const PlanContext& context) {
+    leaf.b.tile = std::min(leaf.b.extent, kUnevenPanelBytes / leaf.itemsize);
+    leaf.a.tile = std::min(leaf.a.extent, 4096 / leaf.a.src_stride);
+    return context.large && leaf.b.extent * leaf.itemsize >= 2 * kLine ? StoreMode::nontemporal : StoreMode::cached;
+}
+
 StoreMode size_rows(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
     const std::int64_t row = leaf.a.extent;
     const bool lines = row % kLine == 0 && row_alignment(leaf, rest, context) == kLine;
@@ -191,6 +197,7 @@ StoreMode choose_tiles(Leaf& leaf, const std::vector<Loop>& rest, const PlanCont
         case KernelKind::deal: return size_streams(leaf, rest, context);
         case KernelKind::transpose:
         case KernelKind::transpose_lines: return size_transpose(leaf, rest, context);
+        case KernelKind::transpose_cells: return size_cells(leaf, context);
     }
     return StoreMode::cached;
 }
@@ -204,7 +211,7 @@ std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& re
             return std::abs(one.src_step) > std::abs(other.src_step);
         });
     }
-    const bool transposes = leaf.kind == KernelKind::transpose || leaf.kind == KernelKind::transpose_lines;
+    const bool transposes = leaf.transposes();
     // A chained dimension's tables hold its strides; its tiles only move along the contiguous side.
     const OuterLoop a{leaf.a.tiles(), leaf.a.tile * leaf.a.src_stride, leaf.a_chained ? 0 : leaf.a.tile * leaf.a.dst_stride,
                       nullptr, OuterLoop::Role::tile_a};

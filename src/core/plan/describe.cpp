@@ -14,6 +14,7 @@ const char* name_of(KernelKind kind) {
         case KernelKind::deal: return "deal";
         case KernelKind::transpose: return "transpose";
         case KernelKind::transpose_lines: return "transpose_lines";
+        case KernelKind::transpose_cells: return "transpose_cells";
     }
     return "unknown";
 }

@@ -10,7 +10,7 @@
 
 namespace dnnmove {
 
-enum class KernelKind { rows, runs, fill, gather, weave, deal, transpose, transpose_lines };
+enum class KernelKind { rows, runs, fill, gather, weave, deal, transpose, transpose_lines, transpose_cells };
 
 // How the kernel's output reaches memory: straight from registers with ordinary or non-temporal
 // stores, or through a staging buffer in the first-level cache from which whole lines are streamed.
@@ -58,7 +58,7 @@ struct OuterLoop {
 //   runs, fill  a: elements                 b: the loop around them
 //   gather      a: steps of the block loop  b: the loop around the blocks
 //   weave, deal a: elements of a stream     b: the loop around them
-//   transpose   a: rows of the destination  b: rows of the source, contiguous in the destination
+//   transpose.. a: rows of the destination  b: rows of the source, contiguous in the destination
 struct Leaf {
     KernelKind kind = KernelKind::rows;
     std::int64_t itemsize = 1;  // bytes
@@ -77,6 +77,19 @@ struct Leaf {
     // The destination's rows start inside a line, all at the same place: its tiles are shifted so that
     // all but the first start with a line, and there may be one more.
     bool shift_to_lines = false;
+    // What the bases move by where a walks its loop from the end.
+    std::int64_t src_shift = 0;  // bytes
+    std::int64_t dst_shift = 0;
+
+    void turn_a_round() {
+        src_shift += (a.extent - 1) * a.src_stride;
+        dst_shift += (a.extent - 1) * a.dst_stride;
+        a.src_stride = -a.src_stride;
+        a.dst_stride = -a.dst_stride;
+    }
+    bool transposes() const {
+        return kind == KernelKind::transpose || kind == KernelKind::transpose_lines || kind == KernelKind::transpose_cells;
+    }
 };
 
 class Plan {

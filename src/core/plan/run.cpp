@@ -75,6 +75,10 @@ std::int64_t steps_into_line(const std::byte* p, std::int64_t itemsize) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & 63) / itemsize;
 }
 
+// Source rows of the neighbour that a panel of lines reads, so that its last line is whole.
+std::int64_t extra_rows(std::int64_t width) { return 64 / width + (64 % width != 0 ? 1 : 0); }
+constexpr std::int64_t kMostExtraRows = 64;
+
 int log2_of(std::int64_t width) { return __builtin_ctzll(static_cast<unsigned long long>(width)); }
 
 }  // namespace
@@ -88,16 +92,18 @@ Plan::Plan(const Nest& nest, const PlanContext& context)
     stores_ = choose_tiles(leaf_, loops, context);
     outer_ = order_loops(leaf_, loops, rereading_);
     // Rows of one tile where no chain gave the rows of the whole dimension.
-    if (leaf_.kind == KernelKind::transpose || leaf_.kind == KernelKind::transpose_lines) {
+    src_offset_ += leaf_.src_shift;
+    dst_offset_ += leaf_.dst_shift;
+    if (leaf_.transposes()) {
         if (!leaf_.a_chained) {
             for (std::int64_t i = 0; i < leaf_.a.tile; ++i) leaf_.dst_rows.push_back(i * leaf_.a.dst_stride);
         }
         if (!leaf_.b_chained) {
-            const std::int64_t extra = leaf_.kind == KernelKind::transpose_lines ? 64 : 0;
+            const std::int64_t extra = leaf_.kind == KernelKind::transpose ? 0 : kMostExtraRows;
             for (std::int64_t j = 0; j < leaf_.b.tile + extra; ++j) leaf_.src_rows.push_back(j * leaf_.b.src_stride);
         } else {
             // A short last tile's rows are prefetched in as many steps as a whole tile's.
-            leaf_.src_rows.resize(leaf_.src_rows.size() + static_cast<std::size_t>(leaf_.b.tile) + 64);
+            leaf_.src_rows.resize(leaf_.src_rows.size() + static_cast<std::size_t>(leaf_.b.tile + kMostExtraRows));
         }
     }
     for (const OuterLoop& loop : outer_) units_ *= loop.extent;
@@ -122,6 +128,18 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
             kernels_->weave(src, dst, static_cast<int>(leaf.itemsize), leaf.streams, leaf.kind == KernelKind::deal,
                             leaf.block.steps.data(), a_steps * leaf.itemsize, leaf.stream_pitch, b, stores);
             return;
+        case KernelKind::transpose_cells: {
+            const std::int64_t left = leaf.b.extent - unit.b_tile * leaf.b.tile;
+            const std::int64_t readable = stores.nontemporal ? std::min(left, leaf.b.tile + extra_rows(leaf.itemsize)) : b_steps;
+            // The row tables of a chain hold all rows, others a tile's.
+            const auto rows_of = [&](std::int64_t b_tile) { return leaf.src_rows.data() + (leaf.b_chained ? b_tile * leaf.b.tile : 0); };
+            const bool along = a_steps * leaf.a.src_stride > 2 * kAheadBytes;
+            const RowsAhead ahead = along ? RowsAhead{src + kAheadBytes, rows_of(unit.b_tile)}
+                                          : RowsAhead{base + next.src, rows_of(next.b_tile)};
+            kernels_->transpose_cells(src, rows_of(unit.b_tile), dst, leaf.dst_rows.data(), a_steps, readable, b_steps,
+                                      unit.b_tile == 0, {leaf.itemsize, leaf.a.src_stride}, {stores.nontemporal, !near_}, ahead);
+            return;
+        }
         case KernelKind::transpose:
         case KernelKind::transpose_lines: {
             // Where shifted tiles start, and how far that is from where the loops have put them.
@@ -154,7 +172,7 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
                 return;
             }
             const std::int64_t left = leaf.b.extent - unit.b_tile * leaf.b.tile;
-            const std::int64_t readable = std::min(left, leaf.b.tile + 64 / leaf.itemsize);
+            const std::int64_t readable = std::min(left, leaf.b.tile + extra_rows(leaf.itemsize));
             kernels_->transpose_lines[width](src, src_rows, dst, dst_rows, a_steps, readable, b_steps,
                                              unit.b_tile == 0, ahead);
             return;
