@@ -1,6 +1,5 @@
 // Candidates for contiguous rows, runs and fills, and the loop around any kernel.
 #include <cmath>
-
 #include <cstdlib>
 
 #include "plan/candidate.hpp"
@@ -95,8 +94,8 @@ Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
         candidate.cost = (std::ceil(row / 64) + (row > 512 ? 4 : 0) + (pattern ? 60 : 0)) / row;
     } else {
         candidate.cost = 1.3 / static_cast<double>(itemsize) + 4.0 / row;
-    // Every element from another line, which the elements beside it need again later.
-    if (kind == KernelKind::runs && std::abs(loops.back().src_stride) >= 64) candidate.cost += 4.0 / static_cast<double>(itemsize);
+        // Every element from another line, which the elements beside it need again later.
+        if (itemsize <= 16 && std::abs(loops.back().src_stride) >= 64) candidate.cost += 4.0 / static_cast<double>(itemsize);
     }
     return candidate;
 }
