@@ -69,6 +69,25 @@ public:
         }
     }
 
+    void turned_runs() {
+        for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
+            for (const std::int64_t rows : {1, 5, 16, 64}) {
+                for (const KernelStores stores : all_stores()) {
+                    each_phase([&](const std::byte* src, Room& room) {
+                        const KernelLoop a{rows, 900, bytes};
+                        const KernelLoop b{3, bytes + (rows == 5 ? 2 : 0), rows * bytes + 70};
+                        kernels_.turn_runs(src, room.dst(), bytes, a, b, stores);
+                        for (std::int64_t j = 0; j < b.extent; ++j) {
+                            for (std::int64_t i = 0; i < rows; ++i) {
+                                put(room, j * b.dst_stride + i * bytes, src + j * b.src_stride + i * a.src_stride, bytes);
+                            }
+                        }
+                    }, "turned runs");
+                }
+            }
+        }
+    }
+
     void fills() {
         for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
             for (const std::int64_t extent : {1, 2, 3, 5, 31, 64, 65, 130, 200}) fill(bytes, extent);
@@ -298,6 +317,7 @@ int main() {
     Checker checker;
     checker.rows();
     checker.runs();
+    checker.turned_runs();
     checker.fills();
     checker.streams();
     checker.transposes();

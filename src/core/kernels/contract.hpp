@@ -86,6 +86,10 @@ struct Kernels {
     // Copies a.extent x b.extent runs of 1 to 64 bytes each.
     void (*copy_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
                       KernelStores stores) noexcept;
+    // The same copy, for runs that lie closer along b than along a in the source, and without gaps along a in
+    // the destination: (a.extent * bytes + 128) * b.extent is at most kMaxTurnedBytes and b.extent at most 64.
+    void (*turn_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
+                      KernelStores stores) noexcept;
     // Repeats one element of `bytes` (1 to kMaxFillBytes) bytes a.extent times, contiguously; b.extent such fills.
     void (*fill)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
                  KernelStores stores) noexcept;
@@ -128,6 +132,7 @@ struct Kernels {
 inline constexpr std::int64_t kMaxPanelBytes = 512;
 inline constexpr std::int64_t kMaxCellPanelBytes = 384;
 inline constexpr std::int64_t kMaxFillBytes = 2048;
+inline constexpr std::int64_t kMaxTurnedBytes = 16 * 1024;
 
 // The table of one available ISA (runtime/isa.hpp).
 const Kernels& kernels_for(Isa isa);

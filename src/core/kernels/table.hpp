@@ -4,6 +4,7 @@
 #include "kernels/fill.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/transpose.hpp"
+#include "kernels/turn.hpp"
 
 namespace dnnmove {
 namespace {
@@ -15,6 +16,7 @@ constexpr Kernels make_table(Isa isa) {
     table.vector_bytes = Simd::kBytes;
     table.copy_rows = copy_rows<Simd>;
     table.copy_runs = copy_runs<Simd>;
+    table.turn_runs = turn_runs<Simd>;
     table.fill = fill<Simd>;
     table.transpose[0] = transpose<Simd, 1>;
     table.transpose[1] = transpose<Simd, 2>;

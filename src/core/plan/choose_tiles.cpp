@@ -10,6 +10,8 @@ constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kUnitBytes = 16 * 1024;
 constexpr std::int64_t kLongRowBytes = 64 * 1024;
 constexpr std::int64_t kFillBytes = 64 * 1024;
+constexpr std::int64_t kTurnedPiece = 512;  // of a destination row, in a block that is turned
+constexpr std::int64_t kLeastTurned = 8;      // bytes of a run
 constexpr std::int64_t kMinStreamedRow = 192;  // a shorter contiguous row is not worth its two partial lines
 constexpr std::int64_t kShortRowBytes = 1024;  // likewise of rows made of elements
 // Of a destination row, per pass over the source rows: more means more of those read at a time. Panels
@@ -123,6 +125,23 @@ StoreMode size_fill(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext
     return context.stream_rows && (lines || row >= kShortRowBytes) ? StoreMode::nontemporal : StoreMode::cached;
 }
 
+// Runs that follow each other along b in the source and along a in the destination: blocks of them, read
+// by whole lines and streamed by pieces of the destination's rows. False where the pieces would share lines.
+bool size_turned(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
+    const std::int64_t bytes = leaf.itemsize;
+    const std::int64_t step = kLine / ((bytes | kLine) & -(bytes | kLine));  // runs that make whole lines
+    const std::int64_t rows = steps_for(kTurnedPiece, bytes, step);
+    if (leaf.b_chained || leaf.b.src_stride < bytes || bytes < kLeastTurned || leaf.a.extent < rows ||
+        leaf.a.extent * bytes % kLine != 0 || row_alignment(leaf, rest, context) != kLine) {
+        return false;
+    }
+    leaf.turned = true;
+    leaf.a.tile = rows;
+    const std::int64_t most = std::min<std::int64_t>(64, kMaxTurnedBytes / (rows * bytes + 2 * kLine));
+    leaf.b.tile = std::min(leaf.b.extent, most < step ? most : most / step * step);
+    return true;
+}
+
 // runs and gather: a walks a row of the destination.
 StoreMode size_elements(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {
     const bool gathers = leaf.kind == KernelKind::gather;
@@ -149,6 +168,7 @@ StoreMode size_elements(Leaf& leaf, const std::vector<Loop>& rest, const PlanCon
     while (step * bytes % kLine != 0 && step * bytes < kMaxUnitBytes / 4) step *= 2;
     const bool strided = std::abs(leaf.a.src_stride) >= kLine && leaf.b.src_stride != 0 &&
                          std::abs(leaf.b.src_stride) < kLine;
+    if (strided && !gathers && context.large && size_turned(leaf, rest, context)) return StoreMode::nontemporal;
     if (strided) {
         // Every step of a reads another line: few at a time, so that b finds them in the cache.
         leaf.a.tile = std::min(leaf.a.extent, steps_for(std::min(kMaxStridedRows * bytes, kMaxUnitBytes / 2), bytes, step));
@@ -233,7 +253,7 @@ std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& re
     }
     if (b.extent > 1 && b_shares_lines) {
         outer.push_back(b);
-        ++rereading;
+        if (!leaf.turned) ++rereading;
     }
     return outer;
 }

@@ -42,6 +42,7 @@ std::string Plan::describe() const {
                 std::to_string(leaf_.block.vectors.size()) + " vectors, " + std::to_string(leaf_.block.steps.size()) +
                 " permutes";
     }
+    if (leaf_.turned) text += ", turned in the cache";
     if (leaf_.streams != 0) text += ", " + std::to_string(leaf_.streams) + " streams";
     text += ", loops (";
     for (const OuterLoop& loop : outer_) {

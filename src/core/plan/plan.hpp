@@ -66,6 +66,7 @@ struct Leaf {
     TiledLoop b;
     GatherTable block;       // gather; its steps are also a weave's permutes
     bool scattered = false;  // its vectors lie apart in the destination
+    bool turned = false;     // runs: a block of them is turned in the first-level cache
     bool by_source = false;  // rows: b follows the source, and so do the loops around it
     int streams = 0;    // weave and deal: how many, and how far the separate ones lie apart
     std::int64_t stream_pitch = 0;  // bytes

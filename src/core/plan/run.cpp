@@ -120,7 +120,13 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
     const KernelStores stores{stores_ == StoreMode::nontemporal, stores_ != StoreMode::cached && unit.fresh};
     switch (leaf.kind) {
         case KernelKind::rows: kernels_->copy_rows(src, dst, a_steps, b, stores); return;
-        case KernelKind::runs: kernels_->copy_runs(src, dst, leaf.itemsize, a, b, stores); return;
+        case KernelKind::runs:
+            if (leaf.turned) {
+                kernels_->turn_runs(src, dst, leaf.itemsize, a, b, {stores.nontemporal, !near_});
+            } else {
+                kernels_->copy_runs(src, dst, leaf.itemsize, a, b, stores);
+            }
+            return;
         case KernelKind::fill: kernels_->fill(src, dst, leaf.itemsize, a, b, stores); return;
         case KernelKind::gather: kernels_->gather(leaf.block.block(), src, dst, a, b, stores); return;
         case KernelKind::weave:
