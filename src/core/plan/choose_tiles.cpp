@@ -222,7 +222,7 @@ StoreMode choose_tiles(Leaf& leaf, const std::vector<Loop>& rest, const PlanCont
     return StoreMode::cached;
 }
 
-std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& rest, std::size_t& rereading) {
+std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& rest, StoreMode stores, std::size_t& rereading) {
     rereading = 0;
     std::vector<OuterLoop> outer;
     for (const Loop& loop : rest) outer.push_back({loop.extent, loop.src_stride, loop.dst_stride, loop.table});
@@ -239,8 +239,13 @@ std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& re
                       nullptr, OuterLoop::Role::tile_b};
     const bool b_shares_lines = !transposes && leaf.streams == 0 && leaf.b.src_stride != 0 && std::abs(leaf.b.src_stride) < kLine &&
                                 std::abs(leaf.b.src_stride) < std::abs(leaf.a.src_stride);
+    // Around a transpose, b outside a sweeps along rows of the source. But what stays in the caches is
+    // divided among the threads by rows of the destination: its lines are then where they were written
+    // before, and where the next operation reads them.
+    const bool by_destination = transposes && stores == StoreMode::cached;
+    if (by_destination && a.extent > 1) outer.push_back(a);
     if (b.extent > 1 && !b_shares_lines) outer.push_back(b);
-    if (a.extent > 1) outer.push_back(a);
+    if (!by_destination && a.extent > 1) outer.push_back(a);
     if (!transposes && a.extent > 1) {
         // Loops that stay inside the lines which a tile has just read go inside the walk over the tiles.
         const auto shares_lines = [&](const OuterLoop& loop) {

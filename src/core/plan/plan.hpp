@@ -138,7 +138,8 @@ private:
 // them and decides the stores; order_loops makes the loops around the kernel.
 Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context);
 StoreMode choose_tiles(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context);
-std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& rest, std::size_t& rereading);
+std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& rest, StoreMode stores,
+                                   std::size_t& rereading);
 
 // No staged unit is longer. The stage holds two of them, and is emptied as soon as it holds
 // kFlushBytes: little enough that reading the next units overlaps with writing it out.

@@ -90,7 +90,7 @@ Plan::Plan(const Nest& nest, const PlanContext& context)
     std::vector<Loop> loops = nest.loops;
     leaf_ = choose_leaf(loops, nest.itemsize, context);
     stores_ = choose_tiles(leaf_, loops, context);
-    outer_ = order_loops(leaf_, loops, rereading_);
+    outer_ = order_loops(leaf_, loops, stores_, rereading_);
     // Rows of one tile where no chain gave the rows of the whole dimension.
     src_offset_ += leaf_.src_shift;
     dst_offset_ += leaf_.dst_shift;
