@@ -10,6 +10,7 @@ namespace {
 
 inline constexpr std::int64_t kLine = 64;
 inline constexpr std::int64_t kPrefetchBytes = 2048;
+inline constexpr std::int64_t kLongRow = 384;  // bytes
 
 // Bytes from `p` to the next line.
 inline std::int64_t to_line(const std::byte* p) {
@@ -60,7 +61,13 @@ inline void move_row(const std::byte* src, std::byte* dst, std::int64_t bytes, s
     if (bytes <= kLine) return move_short(src, dst, bytes);
     const std::int64_t last = bytes - kLine;
     if (ahead == 0) {
-        for (std::int64_t k = 0; k < last; k += kLine) move_line<Simd>(src + k, dst + k);
+        // A vector that lies across two lines costs two stores: in long rows only the first and the last do.
+        std::int64_t k = 0;
+        if (bytes >= kLongRow) {
+            move_line<Simd>(src, dst);
+            k = to_line(dst);
+        }
+        for (; k < last; k += kLine) move_line<Simd>(src + k, dst + k);
     } else {
         for (std::int64_t k = 0; k < last; k += kLine) {
             __builtin_prefetch(src + k + ahead);
