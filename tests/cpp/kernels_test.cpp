@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "kernels/contract.hpp"
@@ -180,6 +181,25 @@ public:
         }
     }
 
+    // Shuffles of `channels` in `groups` over blocks of `lanes`: windows shared by many vectors, networks, and
+    // channels that do not exist.
+    void gathers() {
+        if (kernels_.gather_bytes == 0) return;
+        for (const std::int64_t itemsize : {1, 2, 3, 4, 8}) {
+            for (const std::int64_t lanes : {4, 8, 16}) {
+                for (const auto& [channels, groups] : {std::pair{24, 2}, {40, 5}, {60, 4}, {56, 8}, {120, 8}, {72, 3}, {64, 16}, {96, 32}, {58, 2}}) {
+                    for (const std::int64_t steps : {1, 2, 4, 8}) {
+                        for (const KernelStores stores : {KernelStores{false, false}, KernelStores{false, true}}) {
+                            each_phase([&](const std::byte* src, Room& room) {
+                                gather(src, room, itemsize, lanes, channels, groups, steps, stores);
+                            }, "gather");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     int report() const {
         std::printf("%lld kernel calls, %lld wrong\n", static_cast<long long>(calls_), static_cast<long long>(wrong_));
         return wrong_ == 0 && calls_ > 0 ? 0 : 1;
@@ -231,6 +251,43 @@ private:
                     for (std::int64_t i = 0; i < extent; ++i) put(room, j * b.dst_stride + i * bytes, src + j * 3, bytes);
                 }
             }, "fill");
+        }
+    }
+
+    // Blocks of `lanes` channels at `steps` positions each time, at 37 positions.
+    void gather(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t lanes, std::int64_t channels,
+                std::int64_t groups, std::int64_t steps, KernelStores stores) {
+        constexpr std::int64_t kPositions = 37;
+        const std::int64_t size = channels / groups;
+        const std::int64_t blocks = (channels + lanes - 1) / lanes;
+        const std::int64_t position = lanes * itemsize;
+        if (blocks * position * kPositions > kRoom / 2) return;
+        const auto offset = [&](std::int64_t channel) {
+            return channel / lanes * kPositions * position + channel % lanes * itemsize;
+        };
+        dnnmove::GatherRuns runs{steps * position, {}};
+        std::vector<std::int64_t> sources;
+        for (std::int64_t block = 0; block < blocks; ++block) {
+            runs.offsets.push_back(block * kPositions * position);
+            for (std::int64_t step = 0; step < steps; ++step) {
+                for (std::int64_t to = block * lanes; to < (block + 1) * lanes; ++to) {
+                    sources.push_back(to < channels ? offset(to % groups * size + to / groups) + step * position
+                                                    : dnnmove::kNoSource);
+                }
+            }
+        }
+        auto table = dnnmove::build_gather(sources, itemsize, runs, kernels_);
+        if (!table) return;
+        table->loop_steps = static_cast<std::int32_t>(steps);
+        kernels_.gather(table->block(), src, room.dst(), {kPositions, position, position}, {1, 0, 0}, stores);
+        for (std::int64_t to = 0; to < blocks * lanes; ++to) {
+            for (std::int64_t p = 0; p < kPositions; ++p) {
+                if (to < channels) {
+                    put(room, offset(to) + p * position, src + offset(to % groups * size + to / groups) + p * position, itemsize);
+                } else {
+                    std::memset(room.expected() + offset(to) + p * position, 0, static_cast<std::size_t>(itemsize));
+                }
+            }
         }
     }
 
@@ -324,5 +381,6 @@ int main() {
     checker.transposes_by_lines();
     checker.transposes_of_cells();
     checker.weaves();
+    checker.gathers();
     return checker.report();
 }

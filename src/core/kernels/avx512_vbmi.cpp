@@ -1,6 +1,6 @@
 // The kernels for AVX-512 with VBMI.
 #if defined(__x86_64__)
-#include "kernels/gather_two_windows.hpp"
+#include "kernels/gather_choose.hpp"
 #include "kernels/simd_avx512.hpp"
 #include "kernels/table.hpp"
 #include "kernels/tables.hpp"

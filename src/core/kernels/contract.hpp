@@ -27,12 +27,18 @@ struct KernelLoop {
     }
 };
 
-// One step of a gather. With two-window kernels (vpermi2b) the first step of a vector picks bytes out
-// of two windows, and each later one replaces bytes of the result by bytes of `second`: index k below
-// 64 picks byte k of the first operand, 64 + k byte k of the second. With one-window kernels (pshufb)
-// a step adds bytes of `first`, and 0x80 picks nothing.
-struct alignas(64) GatherStep {
-    std::uint8_t index[64];
+// Picks bytes: for every byte of a vector, which byte it comes from. Two-window kernels (vpermi2b): k
+// below 64 is byte k of the first operand, 64 + k byte k of the second. One-window kernels (pshufb), of
+// which only the first 16 bytes count: 0x80 picks nothing.
+struct alignas(64) GatherIndex {
+    std::uint8_t byte[64];
+};
+
+// One step of a gather. With two-window kernels the first step of a vector picks bytes out of two
+// windows, and each later one replaces bytes of the result by bytes of `second`. With one-window kernels
+// a step adds bytes of `first`.
+struct GatherStep {
+    std::int32_t index;   // which of the block's indices
     std::int32_t first;   // offset of the first window from the block's source, in bytes
     std::int32_t second;  // offset of the second window
 };
@@ -41,18 +47,28 @@ struct alignas(64) GatherStep {
 struct GatherVector {
     std::int32_t dst;  // offset from the block's destination, in bytes
     std::int32_t steps;
+    std::uint64_t keep = ~0ull;  // bit k: byte k is gathered; else it becomes zero. Two-window kernels only
 };
 
 // A block of the destination as a list of vectors, each gathered from a few source windows.
+//
+// With `network` = n > 0 every 2^n consecutive vectors x[s] are a group: the steps of entry m make not
+// x[m] but its transpose, in which the vector's number and n bits of a byte's place have changed roles
+// (see kernels/gather_network.hpp), so that each needs fewer windows.
 struct GatherBlock {
     const GatherVector* vectors;
     const GatherStep* steps;     // of all vectors, one after the other
+    const GatherIndex* indices;  // with a network, its own come first: two per round
     const std::int32_t* lines;   // offsets, one in every source line that the block reads
     std::int32_t count;          // of vectors
     std::int32_t line_count;
     std::int32_t vector_bytes;   // written per vector: less than a whole one only where count is 1
     std::int32_t window_bytes;   // readable per window: less than a whole one only for tiny sources
     std::int32_t loop_steps;     // steps of the block loop that one block covers
+    std::int32_t even_steps;     // of every vector; 0 where they differ
+    std::int32_t network;        // rounds: 0, 2 or 3
+    bool one_window;             // every vector has one step, of one window
+    bool zeroes;                 // some vector does not keep all bytes
 };
 
 // How a kernel stores: `cached` by ordinary stores; `nontemporal` past the caches; and whether it
@@ -119,9 +135,9 @@ struct Kernels {
                    KernelStores stores) noexcept;
     // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least 64) bytes each, elements of `width`
     // bytes, or with `deal` deals one out to as many; the separate streams lie `pitch` apart. The
-    // indices of `permutes` are a round's: weave_permutes (plan/gather_table.hpp) makes them.
+    // two `permutes` are a round's: weave_permutes (plan/gather_table.hpp) makes them.
     // b.extent times. Null where gathers are the better way.
-    void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherStep* permutes,
+    void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
                   std::int64_t bytes, std::int64_t pitch, KernelLoop b, KernelStores stores) noexcept;
     // Copies `bytes` contiguous bytes with non-temporal stores; partial lines at the ends with ordinary ones.
     void (*stream)(const std::byte* src, std::byte* dst, std::int64_t bytes) noexcept;

@@ -8,9 +8,9 @@
 namespace dnnmove {
 namespace {
 
-inline __m128i pick(const std::byte* window, const GatherStep& step) {
+inline __m128i pick(const std::byte* window, const GatherIndex& index) {
     return _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(window)),
-                            _mm_load_si128(reinterpret_cast<const __m128i*>(step.index)));
+                            _mm_load_si128(reinterpret_cast<const __m128i*>(index.byte)));
 }
 
 struct ByteShuffles {
@@ -22,8 +22,8 @@ struct ByteShuffles {
             const GatherStep* step = block.steps;
             for (std::int32_t v = 0; v < block.count; ++v) {
                 const GatherStep* last = step + block.vectors[v].steps;
-                __m128i vector = pick(from + step->first, *step);
-                for (++step; step != last; ++step) vector = _mm_or_si128(vector, pick(from + step->first, *step));
+                __m128i vector = pick(from + step->first, block.indices[step->index]);
+                for (++step; step != last; ++step) vector = _mm_or_si128(vector, pick(from + step->first, block.indices[step->index]));
                 auto* target = reinterpret_cast<__m128i*>(to + block.vectors[v].dst);
                 if constexpr (nontemporal) {
                     _mm_stream_si128(target, vector);
@@ -49,7 +49,7 @@ struct PartialShuffles {
                 for (const GatherStep* last = step + block.vectors[v].steps; step != last; ++step) {
                     alignas(16) std::byte readable[64] = {};
                     move_short(from + step->first, readable, block.window_bytes);
-                    vector = _mm_or_si128(vector, pick(readable, *step));
+                    vector = _mm_or_si128(vector, pick(readable, block.indices[step->index]));
                 }
                 alignas(16) std::byte written[64];
                 _mm_store_si128(reinterpret_cast<__m128i*>(written), vector);

@@ -71,9 +71,9 @@ inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, 
 }
 
 template <int streams, bool deal>
-void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherStep* permutes, std::int64_t bytes, std::int64_t pitch,
+void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherIndex* permutes, std::int64_t bytes, std::int64_t pitch,
                 KernelLoop b, KernelStores stores) {
-    const WeaveIndex index{_mm512_load_si512(permutes[0].index), _mm512_load_si512(permutes[1].index)};
+    const WeaveIndex index{_mm512_load_si512(permutes[0].byte), _mm512_load_si512(permutes[1].byte)};
     const std::int64_t src_scale = deal ? streams : 1;
     const std::int64_t dst_scale = deal ? 1 : streams;
     const bool along = bytes * streams >= 2 * kPrefetchBytes || b.extent == 1;
@@ -108,7 +108,7 @@ void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherSte
     }
 }
 
-void weave(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherStep* permutes,
+void weave(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
            std::int64_t bytes, std::int64_t pitch, KernelLoop b, KernelStores stores) noexcept {
     switch (streams * 2 + (deal ? 1 : 0)) {
         case 4: return weave_rows<2, false>(src, dst, width, permutes, bytes, pitch, b, stores);

@@ -131,16 +131,21 @@ std::vector<Piece> shuffle_pieces(const Axis& axis, std::int64_t length, std::in
     // Whole blocks and the rest apart: the whole ones fill whole runs of the destination.
     const std::int64_t block = axis.digits.empty() ? 1 : axis.length() / axis.digits.front().length;
     const std::int64_t whole = length / block * block;
-    std::vector<Piece> pieces;
-    for (const auto& [begin, end] : {std::pair{std::int64_t{0}, whole}, std::pair{whole, length}}) {
-        if (begin == end) continue;
+    const auto piece = [&](std::int64_t begin, std::int64_t end) {
         auto table = std::make_shared<OffsetTable>();
+        table->src.reserve(static_cast<std::size_t>(end - begin));
+        table->dst.reserve(static_cast<std::size_t>(end - begin));
         for (std::int64_t k = begin; k < end; ++k) {
-            table->src.push_back(offset_of(axis, k % groups * group_size + k / groups));
+            if (k < length) table->src.push_back(offset_of(axis, k % groups * group_size + k / groups));
             table->dst.push_back(offset_of(axis, k));
         }
-        pieces.push_back(Piece{{Loop{end - begin, 0, 0, std::move(table)}}, 0, 0});
-    }
+        table->whole = static_cast<std::size_t>(whole - begin);
+        return Piece{{Loop{end - begin, 0, 0, std::move(table)}}, 0, 0};
+    };
+    if (axis.length() > length) return {piece(0, axis.length())};
+    std::vector<Piece> pieces;
+    if (whole > 0) pieces.push_back(piece(0, whole));
+    if (whole < length) pieces.push_back(piece(whole, length));
     return pieces;
 }
 

@@ -24,6 +24,7 @@ std::vector<Piece> copy_pieces(const Axis& src, const Axis& dst, std::int64_t be
 
 // Pieces that shuffle the first `length` indices of an axis: dst[u + v*K] = src[u*group_size + v] with
 // K = length / group_size, u in [0, K), v in [0, group_size).
+// Where the axis is longer, its padding is part of the pieces.
 std::vector<Piece> shuffle_pieces(const Axis& axis, std::int64_t length, std::int64_t group_size);
 
 // The same axis with every stride 0: a source that is one element.

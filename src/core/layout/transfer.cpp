@@ -35,17 +35,18 @@ void append(std::vector<Transfer>& transfers, const std::vector<std::vector<Piec
 
 }  // namespace
 
-std::vector<Transfer> padding_transfers(const Layout& layout) {
+std::vector<Transfer> padding_transfers(const Layout& layout, std::size_t done) {
     std::vector<Transfer> transfers;
     if (layout.empty()) return transfers;
-    // The padding of axis k: real indices before k, its own padding at k, everything behind k.
+    // The padding of axis k: real indices before k, its own padding at k, everything behind k; of axis
+    // `done`, all indices.
     for (std::size_t k = 0; k < layout.ndim(); ++k) {
-        if (layout.padded_dims[k] == layout.dims[k]) continue;
+        if (layout.padded_dims[k] == layout.dims[k] || k == done) continue;
         std::vector<std::vector<Piece>> axes;
         for (std::size_t axis = 0; axis < layout.ndim(); ++axis) {
             const Axis steps = layout.axis(axis);
             const std::int64_t begin = axis == k ? layout.dims[axis] : 0;
-            const std::int64_t end = axis < k ? layout.dims[axis] : layout.padded_dims[axis];
+            const std::int64_t end = axis < k && axis != done ? layout.dims[axis] : layout.padded_dims[axis];
             axes.push_back(copy_pieces(repeated(steps), steps, begin, end));
         }
         // Large elements are zeroed byte by byte, so that the source of zeroes may be short.
@@ -75,7 +76,7 @@ std::vector<Transfer> shuffle_transfers(const Layout& layout, std::size_t shuffl
         axes.push_back(axis == shuffled ? shuffle_pieces(steps, layout.dims[axis], group_size)
                                         : copy_pieces(steps, steps, 0, layout.dims[axis]));
     }
-    std::vector<Transfer> transfers = padding_transfers(layout);
+    std::vector<Transfer> transfers = padding_transfers(layout, shuffled);
     append(transfers, axes, layout.itemsize, 0);
     return transfers;
 }

@@ -20,7 +20,9 @@ std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst);
 // dst[u + v*C/G] = src[u*G + v] along `axis` of length C, both in `layout`; G divides C, C > 0.
 std::vector<Transfer> shuffle_transfers(const Layout& layout, std::size_t axis, std::int64_t group_size);
 
-// Only the zeroes of the padding.
-std::vector<Transfer> padding_transfers(const Layout& layout);
+// Only the zeroes of the padding, but for that of axis `done`, which is not zeroed elsewhere than in other
+// axes' padding.
+inline constexpr std::size_t kNoAxis = static_cast<std::size_t>(-1);
+std::vector<Transfer> padding_transfers(const Layout& layout, std::size_t done = kNoAxis);
 
 }  // namespace dnnmove

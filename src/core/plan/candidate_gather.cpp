@@ -58,8 +58,12 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
         candidate.taken.push_back(position);
     }
     std::int64_t steps = 1;
-    while (steps < extent && (steps * bytes) % width != 0 && (steps + 1) * bytes <= kMaxBlockBytes) ++steps;
-    if ((steps * bytes) % width != 0) {  // no multiple within reach: long blocks, whose last vectors overlap
+    // Inside the caches rows of a few vectors, nearly whole ones, are blocks: the last vector overlaps the
+    // one before, and none gathers from two rows.
+    const bool rows = !context.large && width == 64 && bytes > width &&
+                      (bytes + width - 1) / width * width * 8 <= bytes * 9;
+    while (!rows && steps < extent && (steps * bytes) % width != 0 && (steps + 1) * bytes <= kMaxBlockBytes) ++steps;
+    if (!rows && (steps * bytes) % width != 0) {  // no multiple within reach: long blocks, whose last vectors overlap
         steps = std::clamp<std::int64_t>(kMaxBlockBytes / 2 / bytes, 1, extent);
     }
     std::vector<std::int64_t> sources;
@@ -99,15 +103,17 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
 // layout), with as many steps of the innermost other loop as make the runs whole vectors.
 Candidate tabled_gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels) {
     Candidate candidate;
-    constexpr std::int64_t kMaxTabled = 4096;
-    if (kernels.gather_bytes == 0 || loops.size() < 2 || !loops[0].table || loops[1].table ||
+    constexpr std::int64_t kMaxTabled = 32 * 1024;
+    if (itemsize > 64 || kernels.gather_bytes == 0 || loops.size() < 2 || !loops[0].table || loops[1].table ||
         loops[0].extent * itemsize > kMaxTabled) {
         return candidate;
     }
     const OffsetTable& table = *loops[0].table;
     std::vector<std::size_t> order(table.dst.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return table.dst[a] < table.dst[b]; });
+    if (!std::is_sorted(table.dst.begin(), table.dst.end())) {
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return table.dst[a] < table.dst[b]; });
+    }
     GatherRuns runs{0, {}};
     std::int64_t length = 0;  // bytes of the run so far
     for (std::size_t k = 0; k < order.size(); ++k) {
@@ -134,7 +140,8 @@ Candidate tabled_gather_candidate(const std::vector<Loop>& loops, std::int64_t i
     for (std::size_t run = 0; run < runs.offsets.size(); ++run) {
         for (std::int64_t step = 0; step < steps; ++step) {
             for (std::size_t k = 0; k < per_run; ++k) {
-                sources.push_back(table.src[order[run * per_run + k]] + step * inner.src_stride);
+                const std::size_t at = order[run * per_run + k];
+                sources.push_back(at < table.src.size() ? table.src[at] + step * inner.src_stride : kNoSource);
             }
         }
     }

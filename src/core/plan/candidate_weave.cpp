@@ -35,7 +35,7 @@ Candidate weave_candidate(const std::vector<Loop>& loops, std::int64_t itemsize,
         candidate.taken = {stream_position, loops.size() - 1};
     }
     leaf.streams = static_cast<int>(loops[stream_position].extent);
-    leaf.block.steps = weave_permutes(itemsize, leaf.kind == KernelKind::deal);
+    leaf.block.indices = weave_permutes(itemsize, leaf.kind == KernelKind::deal);
     for (std::size_t position = loops.size(); position-- > 0;) {
         if (std::find(candidate.taken.begin(), candidate.taken.end(), position) != candidate.taken.end()) continue;
         const bool weaves = leaf.kind == KernelKind::weave;

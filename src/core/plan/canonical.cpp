@@ -10,7 +10,7 @@ void drop_single_steps(Nest& nest) {
     std::vector<Loop> kept;
     kept.reserve(nest.loops.size());
     for (Loop& loop : nest.loops) {
-        if (loop.extent != 1) {
+        if (loop.extent != 1 || (loop.table && loop.table->pads())) {
             kept.push_back(std::move(loop));
         } else if (loop.table) {
             nest.src_offset += loop.table->src[0];

@@ -18,8 +18,11 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
         candidate.cost += kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes));
         if (candidate.cost < best.cost) best = std::move(candidate);
     };
+    const bool pads = std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->pads(); });
     const bool repeats = !loops.empty() && loops.back().src_stride == 0 && continues(loops.back(), itemsize);
-    if (repeats && itemsize <= kMaxFillBytes) {
+    if (pads) {
+        consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
+    } else if (repeats && itemsize <= kMaxFillBytes) {
         consider(runs_candidate(loops, itemsize, KernelKind::fill));
         if (itemsize <= 64) consider(gather_candidate(loops, itemsize, context));
     } else if (itemsize > 64 || loops.empty() || loops.back().table) {

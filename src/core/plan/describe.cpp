@@ -41,6 +41,7 @@ std::string Plan::describe() const {
         text += ", block of " + std::to_string(leaf_.block.loop_steps) + " steps: " +
                 std::to_string(leaf_.block.vectors.size()) + " vectors, " + std::to_string(leaf_.block.steps.size()) +
                 " permutes";
+        if (leaf_.block.network != 0) text += ", networks of " + std::to_string(1 << leaf_.block.network);
     }
     if (leaf_.turned) text += ", turned in the cache";
     if (leaf_.streams != 0) text += ", " + std::to_string(leaf_.streams) + " streams";

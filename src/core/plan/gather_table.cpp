@@ -1,11 +1,15 @@
 // Builds the permutation tables of the gather kernels.
 //
 // Every destination vector is covered greedily: the lowest source byte not yet covered starts a
-// window, until all its bytes lie in one.
+// window, until all its bytes lie in one. Vectors repeat each other but for where they read, so steps
+// are worked out once per pattern, and equal indices are kept once.
 #include "plan/gather_table.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cstring>
+
+#include "plan/gather_network.hpp"
+#include "plan/gather_patterns.hpp"
 
 namespace dnnmove {
 namespace {
@@ -16,11 +20,15 @@ constexpr std::size_t kMaxWindows16 = 8;
 
 // Gives every vector as many steps as the longest, where that adds little: kernels with a fixed
 // count need no branch. An added step keeps every byte.
-void even_steps(GatherTable& table) {
+void even_steps(GatherTable& table, GatherPatterns& patterns, bool always) {
     std::int32_t most = 0;
     for (const GatherVector& vector : table.vectors) most = std::max(most, vector.steps);
     const auto all = static_cast<std::size_t>(most) * table.vectors.size();
-    if (most > 4 || all == table.steps.size() || all > table.steps.size() * 3 / 2) return;
+    if (!always && all != table.steps.size() && (most > 4 || all > table.steps.size() * 3 / 2)) return;
+    table.even_steps = most;
+    table.one_window = most == 1 && std::all_of(table.steps.begin(), table.steps.end(),
+                                                [](const GatherStep& step) { return step.first == step.second; });
+    if (all == table.steps.size()) return;
     std::vector<GatherStep> even;
     even.reserve(all);
     const GatherStep* step = table.steps.data();
@@ -28,18 +36,33 @@ void even_steps(GatherTable& table) {
         even.insert(even.end(), step, step + vector.steps);
         step += vector.steps;
         GatherStep keep = even.back();
-        for (std::size_t byte = 0; byte < sizeof keep.index; ++byte) keep.index[byte] = static_cast<std::uint8_t>(byte);
+        keep.index = patterns.keep_all();
         even.insert(even.end(), static_cast<std::size_t>(most - vector.steps), keep);
         vector.steps = most;
     }
     table.steps = std::move(even);
 }
 
+// One prefetch per source line: lines of an unaligned source straddle the grid, which costs little.
+std::vector<std::int32_t> lines_of(const std::vector<GatherStep>& steps) {
+    std::vector<std::int32_t> lines;
+    lines.reserve(steps.size() * 2);
+    for (const GatherStep& step : steps) {
+        for (const std::int32_t offset : {step.first, step.second}) {
+            const std::int32_t line = offset & ~63;
+            if (lines.empty() || (lines.back() != line && lines[lines.size() / 2] != line)) lines.push_back(line);
+        }
+    }
+    std::sort(lines.begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+    return lines;
+}
+
 }  // namespace
 
 double GatherTable::cycles() const {
     // Many windows come from many lines, more than the cache has ways for.
-    double cycles = static_cast<double>(vectors.size());
+    double cycles = static_cast<double>(vectors.size()) * (1.0 + network);
     for (const GatherVector& vector : vectors) cycles += vector.steps * (vector.steps <= 8 ? 1.2 : 3.0);
     // A line of which a block takes little is read by many blocks.
     const auto needed = static_cast<std::int64_t>(vectors.size()) * vector_bytes / 64;
@@ -51,78 +74,88 @@ std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources
     const std::int64_t width = kernels.gather_bytes;
     const std::int64_t total = runs.bytes;
     if (width == 0 || sources.empty() || (total < width && runs.offsets.size() > 1)) return std::nullopt;
-    const auto [low, high] = std::minmax_element(sources.begin(), sources.end());
-    const std::int64_t lowest = *low;
-    const std::int64_t span = *high + itemsize - lowest;  // bytes that the block reads over
     constexpr std::int64_t kFar = std::numeric_limits<std::int32_t>::max() / 2;
-    if (*high > kFar || lowest < -kFar) return std::nullopt;
+    std::int64_t lowest = kFar;
+    std::int64_t highest = -kFar;
+    bool zeroes = false;
+    for (const std::int64_t offset : sources) {
+        if (offset == kNoSource) {
+            zeroes = true;
+            continue;
+        }
+        lowest = std::min(lowest, offset);
+        highest = std::max(highest, offset);
+    }
+    if (highest >= kFar || lowest <= -kFar || highest < lowest) return std::nullopt;
 
     GatherTable table;
+    table.zeroes = zeroes;
     table.vector_bytes = static_cast<std::int32_t>(std::min(width, total));
-    table.window_bytes = static_cast<std::int32_t>(std::min(width, span));
-    const std::size_t max_windows = width == 64 ? kMaxWindows64 : kMaxWindows16;
-    std::vector<std::int64_t> bytes;    // source offset of every byte of the vector
-    std::vector<std::int64_t> sorted;
-    std::vector<std::int64_t> windows;
+    table.window_bytes = static_cast<std::int32_t>(std::min(width, highest + itemsize - lowest));
+    // Equal pieces of elements, aligned in every vector.
+    const std::int64_t unit = std::min<std::int64_t>(16, itemsize & -itemsize);
+    const auto units = static_cast<std::size_t>(table.vector_bytes / unit);
     const std::int64_t per_run = (total + width - 1) / width;  // vectors; the last overlaps the one before
-    for (std::int64_t vector = 0; vector < per_run * static_cast<std::int64_t>(runs.offsets.size()); ++vector) {
-        const std::int64_t run = vector / per_run;
-        const std::int64_t from = std::max<std::int64_t>(0, std::min(vector % per_run * width, total - width));
-        bytes.clear();
-        for (std::int64_t k = from; k < std::min(from + width, total); ++k) {
-            bytes.push_back(sources[static_cast<std::size_t>((run * total + k) / itemsize)] + k % itemsize);
-        }
-        sorted = bytes;
-        std::sort(sorted.begin(), sorted.end());
-        windows.clear();
-        for (const std::int64_t byte : sorted) {
-            if (!windows.empty() && byte < windows.back() + table.window_bytes) continue;
-            windows.push_back(std::min(byte, lowest + span - table.window_bytes));
-        }
-        if (windows.size() > max_windows) return std::nullopt;
-        const bool pairs = kernels.gather_windows == 2;
-        const std::size_t steps = pairs && windows.size() > 1 ? windows.size() - 1 : windows.size();
-        for (std::size_t k = 0; k < steps; ++k) {
-            GatherStep step{};
-            step.first = static_cast<std::int32_t>(windows[k]);
-            step.second = static_cast<std::int32_t>(windows[pairs ? std::min(k + 1, windows.size() - 1) : k]);
-            for (std::size_t byte = 0; byte < sizeof step.index; ++byte) {
-                step.index[byte] = static_cast<std::uint8_t>(pairs ? byte : 0x80);
+    const std::size_t count = static_cast<std::size_t>(per_run) * runs.offsets.size();
+    std::vector<std::int32_t> places(count * units);  // source offset of every unit
+    table.vectors.reserve(count);
+    std::int32_t* place = places.data();
+    for (std::size_t run = 0; run < runs.offsets.size(); ++run) {
+        for (std::int64_t vector = 0; vector < per_run; ++vector) {
+            const std::int64_t from = std::max<std::int64_t>(0, std::min(vector * width, total - width));
+            const std::int64_t to = runs.offsets[run] + from;
+            if (to > kFar || to < -kFar) return std::nullopt;
+            std::uint64_t keep = ~0ull;
+            std::int64_t element = (static_cast<std::int64_t>(run) * total + from) / itemsize;
+            std::int64_t within = from % itemsize;
+            for (std::size_t k = 0; k < units; ++k) {
+                const std::int64_t offset = sources[static_cast<std::size_t>(element)];
+                if (offset == kNoSource) {
+                    *place++ = GatherPatterns::kNone;
+                    keep &= ~(((1ull << unit) - 1) << (static_cast<std::int64_t>(k) * unit));
+                } else {
+                    *place++ = static_cast<std::int32_t>(offset + within);
+                }
+                within += unit;
+                if (within == itemsize) {
+                    within = 0;
+                    ++element;
+                }
             }
-            for (std::size_t byte = 0; byte < bytes.size(); ++byte) {
-                // The last window that starts at or before the byte is the one it was counted into.
-                const auto home = static_cast<std::size_t>(
-                    std::upper_bound(windows.begin(), windows.end(), bytes[byte]) - windows.begin() - 1);
-                const std::int64_t position = bytes[byte] - windows[home];
-                if (pairs && k == 0 && home == 0) step.index[byte] = static_cast<std::uint8_t>(position);
-                if (pairs && home == k + 1) step.index[byte] = static_cast<std::uint8_t>(64 + position);
-                if (!pairs && home == k) step.index[byte] = static_cast<std::uint8_t>(position);
-            }
-            table.steps.push_back(step);
+            table.vectors.push_back({static_cast<std::int32_t>(to), 0, keep});
         }
-        const std::int64_t to = runs.offsets[static_cast<std::size_t>(run)] + from;
-        if (to > kFar || to < -kFar) return std::nullopt;
-        table.vectors.push_back({static_cast<std::int32_t>(to), static_cast<std::int32_t>(steps)});
     }
-    if (kernels.gather_windows == 2) even_steps(table);
-    // One prefetch per source line: lines of an unaligned source straddle the grid, which costs little.
-    for (const GatherStep& step : table.steps) {
-        for (const std::int32_t offset : {step.first, step.second}) table.lines.push_back(offset & ~63);
+
+    const std::int32_t last = static_cast<std::int32_t>(highest + itemsize) - table.window_bytes;
+    GatherPatterns patterns(table.indices, static_cast<std::int32_t>(unit), units, table.window_bytes, last,
+                            kernels.gather_windows == 2);
+    const std::size_t max_windows = width == 64 ? kMaxWindows64 : kMaxWindows16;
+    if (width == 64 && units * static_cast<std::size_t>(unit) == 64) {
+        const NetworkShape shape = choose_network(places, units, patterns);
+        if (shape.rounds != 0 && build_network(table, places, units, static_cast<std::int32_t>(unit), shape, patterns)) {
+            even_steps(table, patterns, true);
+            table.lines = lines_of(table.steps);
+            return table;
+        }
     }
-    std::sort(table.lines.begin(), table.lines.end());
-    table.lines.erase(std::unique(table.lines.begin(), table.lines.end()), table.lines.end());
+    table.steps.reserve(count * 2);
+    for (std::size_t v = 0; v < count; ++v) {
+        if (!patterns.add(places.data() + v * units, max_windows, table.vectors[v], table.steps)) return std::nullopt;
+    }
+    if (kernels.gather_windows == 2) even_steps(table, patterns, false);
+    table.lines = lines_of(table.steps);
     return table;
 }
 
-std::vector<GatherStep> weave_permutes(std::int64_t width, bool deal) {
-    std::vector<GatherStep> permutes(2);
+std::vector<GatherIndex> weave_permutes(std::int64_t width, bool deal) {
+    std::vector<GatherIndex> permutes(2);
     for (std::int64_t byte = 0; byte < 64; ++byte) {
         const std::int64_t element = byte / width;
         const std::int64_t within = byte % width;
         for (std::int64_t half = 0; half < 2; ++half) {
             const std::int64_t from = deal ? (2 * element + half) * width + within
                                            : element % 2 * 64 + half * 32 + element / 2 * width + within;
-            permutes[static_cast<std::size_t>(half)].index[byte] = static_cast<std::uint8_t>(from);
+            permutes[static_cast<std::size_t>(half)].byte[byte] = static_cast<std::uint8_t>(from);
         }
     }
     return permutes;

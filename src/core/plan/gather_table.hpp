@@ -1,6 +1,7 @@
 // Builds the permutation tables of the gather kernels.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -13,14 +14,20 @@ namespace dnnmove {
 struct GatherTable {
     std::vector<GatherVector> vectors;
     std::vector<GatherStep> steps;
+    std::vector<GatherIndex> indices;
     std::vector<std::int32_t> lines;
     std::int32_t vector_bytes = 0;
     std::int32_t window_bytes = 0;
     std::int32_t loop_steps = 1;
+    std::int32_t even_steps = 0;
+    std::int32_t network = 0;
+    bool one_window = false;
+    bool zeroes = false;
 
     GatherBlock block() const {
-        return {vectors.data(), steps.data(), lines.data(), static_cast<std::int32_t>(vectors.size()),
-                static_cast<std::int32_t>(lines.size()), vector_bytes, window_bytes, loop_steps};
+        return {vectors.data(), steps.data(), indices.data(), lines.data(), static_cast<std::int32_t>(vectors.size()),
+                static_cast<std::int32_t>(lines.size()), vector_bytes, window_bytes, loop_steps, even_steps, network,
+                one_window, zeroes};
     }
     // Estimated cycles of one block with everything in the first-level cache.
     double cycles() const;
@@ -32,13 +39,16 @@ struct GatherRuns {
     std::vector<std::int64_t> offsets{0};
 };
 
+// The source of an element that is to become zero.
+inline constexpr std::int64_t kNoSource = std::numeric_limits<std::int64_t>::min();
+
 // `sources`: for every element of the block, in order of the runs, its source offset in bytes from the
-// block's source. Empty where the ISA has no gather, or a vector would need more windows than pay.
+// block's source, or kNoSource. Empty where the ISA has no gather, or a vector would need more windows than pay.
 std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize,
                                         const GatherRuns& runs, const Kernels& kernels);
 
 // The two permutes of a weave's rounds, for elements of `width` bytes: the interleaved lower and upper
 // halves of two vectors, or with `deal` their elements of even and of odd place.
-std::vector<GatherStep> weave_permutes(std::int64_t width, bool deal);
+std::vector<GatherIndex> weave_permutes(std::int64_t width, bool deal);
 
 }  // namespace dnnmove

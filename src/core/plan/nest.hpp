@@ -9,10 +9,14 @@
 
 namespace dnnmove {
 
-// Byte offsets of each step of a loop that no stride describes (an axis cut by a blocked layout).
+// Byte offsets of each step of a loop that no stride describes (an axis cut by a blocked layout). Steps
+// past the end of `src` have no source: they are padding, to become zero.
 struct OffsetTable {
     Dims src;
     Dims dst;
+    std::size_t whole = 0;  // where there is padding: the steps before this one fill whole blocks
+
+    bool pads() const { return src.size() < dst.size(); }
 };
 
 // `extent` steps. Step k lies at k * stride bytes, or at table->src[k] / table->dst[k] where there

@@ -64,7 +64,7 @@ struct Leaf {
     std::int64_t itemsize = 1;  // bytes
     TiledLoop a;
     TiledLoop b;
-    GatherTable block;       // gather; its steps are also a weave's permutes
+    GatherTable block;       // gather; its indices are also a weave's permutes
     bool scattered = false;  // its vectors lie apart in the destination
     bool turned = false;     // runs: a block of them is turned in the first-level cache
     bool by_source = false;  // rows: b follows the source, and so do the loops around it
@@ -98,6 +98,8 @@ public:
     // `nest` is canonical (plan/canonical.hpp).
     Plan(const Nest& nest, const PlanContext& context);
 
+    // False where no kernel zeroes the padding of the nest along the way (plan/padding.hpp): not to be run.
+    bool complete() const;
     // Kernel calls; each writes bytes that no other does, in any order.
     std::int64_t units() const { return units_; }
     std::int64_t bytes() const { return bytes_; }

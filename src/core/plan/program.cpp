@@ -5,6 +5,7 @@
 
 #include "kernels/contract.hpp"
 #include "plan/canonical.hpp"
+#include "plan/padding.hpp"
 #include "plan/plan.hpp"
 #include "runtime/cpu.hpp"
 #include "runtime/threads.hpp"
@@ -96,8 +97,20 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     for (const Transfer& transfer : transfers) {
         if (transfer.nest.itemsize == 0) continue;
         context.dst_offset = transfer.nest.dst_offset;
-        impl->steps.push_back({transfer.src, transfer.dst, Plan(transfer.nest, context)});
-        impl->streams = impl->streams || impl->steps.back().plan.streams();
+        const auto add = [&](const Transfer& step, Plan plan) {
+            impl->streams = impl->streams || plan.streams();
+            impl->steps.push_back({step.src, step.dst, std::move(plan)});
+        };
+        Plan plan(transfer.nest, context);
+        if (plan.complete()) {
+            add(transfer, std::move(plan));
+            continue;
+        }
+        for (Transfer& part : split_padding(transfer)) {
+            part.nest = canonical(std::move(part.nest));
+            context.dst_offset = part.nest.dst_offset;
+            add(part, Plan(part.nest, context));
+        }
     }
     impl_ = std::move(impl);
 }

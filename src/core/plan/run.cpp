@@ -109,6 +109,10 @@ Plan::Plan(const Nest& nest, const PlanContext& context)
     for (const OuterLoop& loop : outer_) units_ *= loop.extent;
 }
 
+bool Plan::complete() const {
+    return std::none_of(outer_.begin(), outer_.end(), [](const OuterLoop& loop) { return loop.table && loop.table->pads(); });
+}
+
 void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, const Unit& next) const noexcept {
     const Leaf& leaf = leaf_;
     const std::byte* src = base + unit.src;
@@ -132,7 +136,7 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
         case KernelKind::weave:
         case KernelKind::deal:
             kernels_->weave(src, dst, static_cast<int>(leaf.itemsize), leaf.streams, leaf.kind == KernelKind::deal,
-                            leaf.block.steps.data(), a_steps * leaf.itemsize, leaf.stream_pitch, b, stores);
+                            leaf.block.indices.data(), a_steps * leaf.itemsize, leaf.stream_pitch, b, stores);
             return;
         case KernelKind::transpose_cells: {
             const std::int64_t left = leaf.b.extent - unit.b_tile * leaf.b.tile;

@@ -1,0 +1,57 @@
+// Chooses among the two-window gathers: by how many vectors a block has and how many steps each.
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "kernels/gather_network.hpp"
+#include "kernels/gather_two_windows.hpp"
+
+namespace dnnmove {
+namespace {
+
+using WalkBlocks = void (*)(const GatherBlock&, const std::byte*, std::byte*, KernelLoop, KernelLoop, KernelStores);
+
+constexpr int kMostVectors = 8;
+constexpr int kMostSteps = 8;
+constexpr int kMostTables = 24;  // in registers, of 32
+
+template <int vectors, int steps>
+constexpr WalkBlocks few_vectors() {
+    if constexpr (vectors * steps <= kMostTables) return walk_blocks<FewVectors<vectors, steps>>;
+    return walk_blocks<ManyVectors>;
+}
+
+template <int... ks>
+constexpr auto few_vectors_table(std::integer_sequence<int, ks...>) {
+    return std::array<WalkBlocks, sizeof...(ks)>{few_vectors<ks / kMostSteps + 1, ks % kMostSteps + 1>()...};
+}
+constexpr auto kFewVectors = few_vectors_table(std::make_integer_sequence<int, kMostVectors * kMostSteps>{});
+
+void gather_two_windows(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,
+                        KernelStores stores) noexcept {
+    if (block.vector_bytes < 64 || block.window_bytes < 64) {
+        return walk_blocks<PartialVectors>(block, src, dst, a, b, KernelStores{});
+    }
+    const std::int32_t steps = block.even_steps;
+    switch (block.network == 0 ? 0 : block.network * 8 + (block.one_window ? 0 : steps)) {
+        case 0: break;
+        case 2 * 8: return walk_blocks<Network<2, 0>>(block, src, dst, a, b, stores);
+        case 3 * 8: return walk_blocks<Network<3, 0>>(block, src, dst, a, b, stores);
+        case 2 * 8 + 1: return walk_blocks<Network<2, 1>>(block, src, dst, a, b, stores);
+        case 2 * 8 + 2: return walk_blocks<Network<2, 2>>(block, src, dst, a, b, stores);
+        case 2 * 8 + 3: return walk_blocks<Network<2, 3>>(block, src, dst, a, b, stores);
+        case 2 * 8 + 4: return walk_blocks<Network<2, 4>>(block, src, dst, a, b, stores);
+        case 3 * 8 + 1: return walk_blocks<Network<3, 1>>(block, src, dst, a, b, stores);
+        case 3 * 8 + 2: return walk_blocks<Network<3, 2>>(block, src, dst, a, b, stores);
+        case 3 * 8 + 3: return walk_blocks<Network<3, 3>>(block, src, dst, a, b, stores);
+        default: return walk_blocks<Network<3, 4>>(block, src, dst, a, b, stores);
+    }
+    if (steps >= 1 && steps <= kMostSteps && block.count <= kMostVectors && !block.zeroes) {
+        return kFewVectors[static_cast<std::size_t>((block.count - 1) * kMostSteps + steps - 1)](block, src, dst, a, b, stores);
+    }
+    walk_blocks<ManyVectors>(block, src, dst, a, b, stores);
+}
+
+}  // namespace
+}  // namespace dnnmove

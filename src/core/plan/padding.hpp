@@ -1,0 +1,16 @@
+// Copies that zero padding along the way, and how to do without.
+#pragma once
+
+#include <vector>
+
+#include "plan/program.hpp"
+
+namespace dnnmove {
+
+// Has a loop steps without a source?
+bool pads(const Nest& nest);
+
+// The same as transfers without such steps: whole blocks, the rest, and zeroes.
+std::vector<Transfer> split_padding(const Transfer& transfer);
+
+}  // namespace dnnmove
