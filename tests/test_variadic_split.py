@@ -149,3 +149,54 @@ def test_large(shape, dtype, axis, lengths):
     dm.variadic_split(data, axis, lengths, out=outs)
     for out, part in zip(outs, expected, strict=True):
         assert oracle.raw(out) == oracle.raw(part)
+
+
+MANY_PARTS = [
+    ((5000, 3), "f4", (1, 1, 1)),
+    ((5001, 3), "i1", (1, 1, 1)),
+    ((3000, 4), "f4", (1, 2, 1)),
+    ((3000, 8), "f4", (1, 1, 1, 5)),
+    ((70, 64), "f4", (1,) * 64),
+    ((1000, 64), "i1", (1,) * 64),
+    ((500, 640), "i2", (10,) * 64),
+    ((300, 100), "f4", (7, 0, 1, 1, 1, 1, 24, 0, 13, 16, 1, 35)),
+    ((200, 310), "i1", (13, 19, 16, 31, 31, 60, 120, 0, 20)),
+    ((65, 600), "c16", (1,) * 600),
+]
+
+
+@pytest.mark.parametrize(("shape", "dtype", "lengths"), MANY_PARTS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_narrow_parts_into_outputs_of_any_alignment(shape, dtype, lengths, threads):
+    rows, itemsize = shape[0], np.dtype(dtype).itemsize
+    data = some.dense(shape, dtype)
+    expected = oracle.variadic_split(data, 1, lengths)
+    for misaligned in (False, True):
+        buffers, outs = [], []
+        for k, length in enumerate(lengths):
+            shift = itemsize * (5 * k % 7) if misaligned else 0
+            buffers.append(np.full(rows * length * itemsize + 256, 0xAB, np.uint8))
+            start = -buffers[-1].ctypes.data % 64 + 64 + shift
+            outs.append(buffers[-1][start : start + rows * length * itemsize].view(dtype).reshape(rows, length))
+        with dm.num_threads(threads):
+            dm.variadic_split(data, 1, lengths, out=outs)
+            back = dm.concat(outs, 1)
+        for result, part, buffer in zip(outs, expected, buffers, strict=True):
+            assert_same(result, part)
+            assert np.count_nonzero(buffer != 0xAB) <= result.nbytes  # nothing around it was written
+        assert_same(back, data)
+
+
+def test_narrow_parts_into_outputs_of_different_strides():
+    data = some.dense((400, 12), "f4")
+    wide = np.zeros((400, 5), "f4")
+    outs = [np.empty((400, 3), "f4"), wide[:, :3], np.empty((400, 3), "f4")[::-1], np.empty((3, 400), "f4").T]
+    dm.variadic_split(data, 1, (3, 3, 3, 3), out=outs)
+    for result, part in zip(outs, oracle.variadic_split(data, 1, (3, 3, 3, 3)), strict=True):
+        np.testing.assert_array_equal(result.view("i4"), part.view("i4"))
+    assert not wide[:, 3:].any()
+
+
+def test_narrow_parts_are_explained():
+    desc = dm.MemoryDesc((5000, 3), "f4")
+    assert "3 fields" in dm.VariadicSplit(dm.VariadicSplit.Desc(desc, 1, (1, 1, 1))).explain()

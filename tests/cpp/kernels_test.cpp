@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/contract.hpp"
+#include "plan/exchange_table.hpp"
 #include "plan/gather_table.hpp"
 
 namespace {
@@ -147,6 +148,52 @@ public:
                             each_phase([&](const std::byte* src, Room& room) { transpose_cells(src, room, {width, cell}, out, in, nontemporal); },
                                        "transpose_cells");
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    void strips() {
+        for (const std::int64_t bytes : sizes(200)) {
+            if (bytes == 0) continue;
+            for (const std::int64_t more : {0, 7}) {
+                each_phase([&](const std::byte* src, Room& room) {
+                    constexpr std::int64_t kRows = 70;
+                    // Dense rows may be written beyond their ends; rows with gaps are followed by what comes later.
+                    const KernelLoop rows{kRows, bytes + 2 * more, bytes + more};
+                    kernels_.copy_strips(src, room.dst(), bytes, rows, bytes + more, {});
+                    for (std::int64_t i = 0; i < kRows; ++i) {
+                        put(room, i * rows.dst_stride, src + i * rows.src_stride, bytes);
+                        if (more == 0 || i + 1 == kRows) continue;
+                        const std::int64_t gap = i * rows.dst_stride + bytes;
+                        put(room, gap, room.dst() + gap, more);  // anything
+                    }
+                }, "strips");
+                each_phase([&](const std::byte* src, Room& room) {
+                    const KernelLoop rows{70, bytes + more, bytes};
+                    kernels_.copy_strips(src, room.dst(), bytes, rows, 64, {});
+                    for (std::int64_t i = 0; i < 70; ++i) put(room, i * bytes, src + i * rows.src_stride, bytes);
+                }, "dense strips");
+            }
+        }
+        for (const std::int64_t bytes : {64, 192}) {
+            Room room(0);
+            kernels_.copy_strips(source_.data() + 1, room.dst(), bytes, {9, bytes + 5, bytes + 64}, bytes, {true, false});
+            for (std::int64_t i = 0; i < 9; ++i) put(room, i * (bytes + 64), source_.data() + 1 + i * (bytes + 5), bytes);
+            count(room, "streamed strips");
+        }
+    }
+
+    void exchanges() {
+        if (kernels_.exchange == nullptr) return;
+        for (const std::vector<std::int64_t>& widths :
+             {std::vector<std::int64_t>{1, 1}, {1, 1, 1}, {4, 4, 4}, {1, 1, 1, 1}, {4, 8, 4}, {2, 3}, {8, 56}, {4, 4, 4, 20},
+              {1, 7, 3}, std::vector<std::int64_t>(8, 2), std::vector<std::int64_t>(9, 4)}) {
+            for (const bool split : {true, false}) {
+                for (const KernelStores stores : all_stores()) {
+                    for (const std::int64_t phase : {0, 1, 16}) {
+                        if (!stores.nontemporal || phase == 0) exchange(widths, split, stores, phase);
                     }
                 }
             }
@@ -342,6 +389,47 @@ private:
         }
     }
 
+    void exchange(const std::vector<std::int64_t>& widths, bool split, KernelStores stores, std::int64_t phase) {
+        const auto table = dnnmove::build_exchange(widths, split);
+        if (!table) {
+            std::printf("no table for %d fields\n", static_cast<int>(widths.size()));
+            ++wrong_;
+            return;
+        }
+        constexpr std::int64_t kBlocks = 5;
+        std::int64_t pitch = 0;
+        for (const std::int64_t width : widths) pitch += width;
+        const std::int64_t records = kBlocks * table->records;
+        std::vector<std::int64_t> starts;  // of the fields, apart from each other
+        std::int64_t next = 0;
+        for (const std::int64_t width : widths) {
+            starts.push_back(next);
+            next += (records * width + 127) / 64 * 64;
+        }
+        Room room(phase);
+        std::vector<const std::byte*> srcs;
+        std::vector<std::byte*> dsts;
+        for (std::size_t k = 0; k < widths.size(); ++k) {
+            if (split) {
+                dsts.push_back(room.dst() + starts[k]);
+            } else {
+                srcs.push_back(source_.data() + 3 + starts[k]);
+            }
+        }
+        (split ? srcs.push_back(source_.data() + 3) : dsts.push_back(room.dst()));
+        kernels_.exchange(table->block(), srcs.data(), dsts.data(), kBlocks, stores);
+        std::int64_t at = 0;
+        for (std::size_t k = 0; k < widths.size(); ++k) {
+            for (std::int64_t i = 0; i < records; ++i) {
+                const std::int64_t in_field = starts[k] + i * widths[k];
+                const std::int64_t in_record = i * pitch + at;
+                put(room, split ? in_field : in_record, source_.data() + 3 + (split ? in_record : in_field), widths[k]);
+            }
+            at += widths[k];
+        }
+        count(room, "exchange");
+    }
+
     void transpose_nontemporal(int log2, std::int64_t out, std::int64_t in) {
         const std::int64_t width = std::int64_t{1} << log2;
         const std::int64_t whole = (in * width + 63) / 64 * 64 / width;  // rows_in fills whole lines
@@ -382,5 +470,7 @@ int main() {
     checker.transposes_of_cells();
     checker.weaves();
     checker.gathers();
+    checker.strips();
+    checker.exchanges();
     return checker.report();
 }

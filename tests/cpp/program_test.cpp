@@ -2,11 +2,13 @@
 #include "plan/program.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <numeric>
 #include <random>
 
 #include "check.hpp"
+#include "runtime/cpu.hpp"
 
 using namespace dnnmove;
 
@@ -178,4 +180,98 @@ TEST(several_transfers) {
     }
     CHECK(program.bytes_written() == 600);
     CHECK(program.impl_info().starts_with("native:"));
+}
+
+namespace {
+
+// Records of fields of `widths` bytes, `pitch` apart, to or from separate buffers that start `phases[k]`
+// bytes into a line, every byte around them guarded.
+void check_records(const std::vector<std::int64_t>& widths, std::int64_t records, std::int64_t pitch, bool split,
+                   std::mt19937& random) {
+    constexpr std::int64_t kGuard = 128;
+    const std::int64_t bytes = records * pitch;
+    const auto phase = [&] { return static_cast<std::int64_t>(random() % 3 == 0 ? random() % 64 : random() % 2 * 16); };
+    std::vector<Bytes> fields;
+    std::vector<std::byte*> field_bases;
+    std::vector<Transfer> transfers;
+    const auto aligned = [](Bytes& buffer, std::int64_t phase_bytes) {
+        const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
+        return buffer.data() + kGuard + static_cast<std::int64_t>(-address & 63) + phase_bytes;
+    };
+    Bytes record_bytes = random_bytes(static_cast<std::size_t>(bytes + 2 * kGuard + 128), random);
+    std::byte* record_base = aligned(record_bytes, phase());
+    const bool same = random() % 2 == 0;
+    const std::int64_t common = phase();
+    for (const std::int64_t width : widths) {
+        fields.push_back(random_bytes(static_cast<std::size_t>(records * width + 2 * kGuard + 128), random));
+        field_bases.push_back(aligned(fields.back(), same ? common : phase()));
+    }
+    std::int64_t at = 0;
+    for (std::size_t k = 0; k < widths.size(); ++k) {
+        Nest nest{{{records, split ? pitch : widths[k], split ? widths[k] : pitch}, {widths[k], 1, 1}}, 0, 0, 1};
+        (split ? nest.src_offset : nest.dst_offset) = at;
+        transfers.push_back(split ? Transfer{0, static_cast<int>(k), nest} : Transfer{static_cast<int>(k), 0, nest});
+        at += widths[k];
+    }
+    for (const int threads : {1, 2}) {
+        std::vector<Bytes> field_copies = fields;
+        Bytes record_copy = record_bytes;
+        // The expected bytes, at the same offsets of copies.
+        at = 0;
+        for (std::size_t k = 0; k < widths.size(); ++k) {
+            const auto width = static_cast<std::size_t>(widths[k]);
+            std::byte* field = field_copies[k].data() + (field_bases[k] - fields[k].data());
+            std::byte* record = record_copy.data() + (record_base - record_bytes.data()) + at;
+            for (std::int64_t i = 0; i < records; ++i) {
+                if (split) {
+                    std::memcpy(field + i * widths[k], record + i * pitch, width);
+                } else {
+                    std::memcpy(record + i * pitch, field + i * widths[k], width);
+                }
+            }
+            at += widths[k];
+        }
+        PlanOptions options;
+        options.threads = threads;
+        const Program program(transfers, options);
+        const std::byte* record_source = record_base;
+        std::vector<const std::byte*> field_sources(field_bases.begin(), field_bases.end());
+        if (split) {
+            program.execute(&record_source, field_bases.data(), threads);
+        } else {
+            program.execute(field_sources.data(), &record_base, threads);
+        }
+        CHECK(record_bytes == record_copy);
+        CHECK(fields == field_copies);
+        if (record_bytes != record_copy || fields != field_copies) std::printf("%s", program.explain().c_str());
+    }
+}
+
+}  // namespace
+
+TEST(records_and_their_fields) {
+    std::mt19937 random(10);
+    const auto pick = [&](std::int64_t low, std::int64_t high) {
+        return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+    };
+    for (int round = 0; round < 400; ++round) {
+        std::vector<std::int64_t> widths(static_cast<std::size_t>(pick(2, round % 8 == 0 ? 300 : 12)));
+        const std::int64_t unit = std::int64_t{1} << pick(0, 4);
+        const std::int64_t most = pick(0, 3) == 0 ? 40 : 5;
+        for (std::int64_t& width : widths) width = unit * (round % 3 == 0 ? 1 : pick(1, most));
+        const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+        const std::int64_t records = std::max<std::int64_t>(64, pick(1, 300000 / sum));
+        check_records(widths, records, sum + (pick(0, 3) == 0 ? pick(1, 20) : 0), pick(0, 1) == 0, random);
+    }
+}
+
+TEST(records_beyond_the_caches) {
+    std::mt19937 random(11);
+    for (const auto& widths : std::vector<std::vector<std::int64_t>>{{1, 1, 1}, {4, 4, 4}, {4, 8, 4}, {2, 3}, {20, 40}, {60, 120, 60},
+             std::vector<std::int64_t>(64, 4), std::vector<std::int64_t>(40, 64), std::vector<std::int64_t>(33, 1),
+             {52, 76, 64, 4, 4, 4, 4, 4, 4, 4, 4, 4, 300, 1}}) {
+        const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+        const std::int64_t records = std::min<std::int64_t>(last_level_cache_bytes(), 64 << 20) / sum + 13;
+        for (const bool split : {true, false}) check_records(widths, records, sum, split, random);
+    }
 }

@@ -1,5 +1,6 @@
 // The kernels for AVX-512 with VBMI.
 #if defined(__x86_64__)
+#include "kernels/exchange.hpp"
 #include "kernels/gather_choose.hpp"
 #include "kernels/simd_avx512.hpp"
 #include "kernels/table.hpp"
@@ -17,6 +18,7 @@ const Kernels& avx512_vbmi_kernels() {
         kernels.gather_windows = 2;
         kernels.gather = gather_two_windows;
         kernels.weave = weave;
+        kernels.exchange = exchange;
         return kernels;
     }();
     return table;

@@ -71,6 +71,28 @@ struct GatherBlock {
     bool zeroes;                 // some vector does not keep all bytes
 };
 
+// Where a vector of an exchange lies in one block: `offset` bytes behind the cursor of a buffer.
+struct ExchangeVector {
+    std::int32_t buffer;
+    std::int32_t offset;
+    std::int32_t steps = 0;  // of a destination vector: how many consecutive steps make it
+};
+
+// A block of records exchanged with the same block of their fields (AoS <-> SoA): every vector of the
+// destination is picked out of a few vectors of the source. `first` and `second` of a step are
+// positions in `sources`. Every buffer moves on by a constant number of bytes per block.
+struct ExchangeBlock {
+    static constexpr std::int32_t kMaxVectors = 32;  // on a side
+    static constexpr std::int32_t kMaxSteps = 11;    // of a vector
+
+    const ExchangeVector* sources;
+    const ExchangeVector* destinations;
+    const GatherStep* steps;         // of all destinations, one after the other; as of two-window gathers
+    const std::int64_t* src_moves;   // bytes per block, of every source buffer
+    const std::int64_t* dst_moves;
+    std::int32_t count;              // of the vectors on either side
+};
+
 // How a kernel stores: `cached` by ordinary stores; `nontemporal` past the caches; and whether it
 // prefetches the source, for data beyond the caches.
 struct KernelStores {
@@ -99,6 +121,11 @@ struct Kernels {
     // Copies rows of `bytes` bytes each.
     void (*copy_rows)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows,
                       KernelStores stores) noexcept;
+    // Copies rows of `bytes` bytes each, in order, by vectors that may also write what follows a row, up to
+    // `room` bytes from its start, where other rows come or what a caller writes later; never behind
+    // the last row. Both strides are `bytes` at least. nontemporal: every row is whole lines.
+    void (*copy_strips)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows, std::int64_t room,
+                        KernelStores stores) noexcept;
     // Copies a.extent x b.extent runs of 1 to 64 bytes each.
     void (*copy_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
                       KernelStores stores) noexcept;
@@ -139,6 +166,11 @@ struct Kernels {
     // b.extent times. Null where gathers are the better way.
     void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
                   std::int64_t bytes, std::int64_t pitch, KernelLoop b, KernelStores stores) noexcept;
+    // `blocks` blocks between the buffers at `srcs` and those at `dsts`. nontemporal: every vector of the
+    // destination lies on a line. prefetch: every source so many bytes ahead. Null where the ISA has no
+    // permute of two vectors' bytes.
+    void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts,
+                     std::int64_t blocks, KernelStores stores) noexcept;
     // Copies `bytes` contiguous bytes with non-temporal stores; partial lines at the ends with ordinary ones.
     void (*stream)(const std::byte* src, std::byte* dst, std::int64_t bytes) noexcept;
     // Orders the non-temporal stores of this thread before its later stores.

@@ -3,6 +3,7 @@
 
 #include "kernels/fill.hpp"
 #include "kernels/rows.hpp"
+#include "kernels/strips.hpp"
 #include "kernels/transpose.hpp"
 #include "kernels/turn.hpp"
 
@@ -15,6 +16,7 @@ constexpr Kernels make_table(Isa isa) {
     table.isa = isa;
     table.vector_bytes = Simd::kBytes;
     table.copy_rows = copy_rows<Simd>;
+    table.copy_strips = copy_strips<Simd>;
     table.copy_runs = copy_runs<Simd>;
     table.turn_runs = turn_runs<Simd>;
     table.fill = fill<Simd>;

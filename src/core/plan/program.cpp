@@ -7,6 +7,7 @@
 #include "plan/canonical.hpp"
 #include "plan/padding.hpp"
 #include "plan/plan.hpp"
+#include "plan/records.hpp"
 #include "runtime/cpu.hpp"
 #include "runtime/threads.hpp"
 
@@ -37,27 +38,38 @@ struct Step {
     int src;
     int dst;
     Plan plan;
+
+    std::int64_t units() const { return plan.units(); }
+    void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
+        plan.run(src == kZeroSource ? kZeros : srcs[src], dsts[dst], begin, end);
+    }
 };
+
+// Runs slice `slice` of `slices` of a thread's share of the units.
+template <class Walk>
+void run_share(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, int thread, int threads,
+               std::int64_t slice, std::int64_t slices) noexcept {
+    const std::int64_t units = walk.units();
+    const std::int64_t begin = units * thread / threads;
+    const std::int64_t share = units * (thread + 1) / threads - begin;
+    walk.run(srcs, dsts, begin + share * slice / slices, begin + share * (slice + 1) / slices);
+}
 
 }  // namespace
 
 struct Program::Impl {
+    std::vector<Records> records;
     std::vector<Step> steps;
     PlanOptions options;
     std::int64_t bytes = 0;
     bool streams = false;  // threads must fence their stores
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, int thread, int threads) const noexcept {
+        for (const Records& walk : records) run_share(walk, srcs, dsts, thread, threads, 0, 1);
         const std::int64_t slices =
             steps.size() == 1 ? 1 : std::max<std::int64_t>(1, bytes / threads / kSliceBytes);
         for (std::int64_t slice = 0; slice < slices; ++slice) {
-            for (const Step& step : steps) {
-                const std::int64_t units = step.plan.units();
-                const std::int64_t begin = units * thread / threads;
-                const std::int64_t share = units * (thread + 1) / threads - begin;
-                const std::byte* src = step.src == kZeroSource ? kZeros : srcs[step.src];
-                step.plan.run(src, dsts[step.dst], begin + share * slice / slices, begin + share * (slice + 1) / slices);
-            }
+            for (const Step& step : steps) run_share(step, srcs, dsts, thread, threads, slice, slices);
         }
         if (streams) kernels_for(options.isa).fence();
     }
@@ -93,9 +105,15 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     context.stream_rows = fills ? impl->bytes > 4 * cache : touched >= cache + cache / 4;
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
+    std::vector<bool> taken(transfers.size());
+    while (auto records = Records::take(transfers, taken, *context.kernels, context.stream_rows)) {
+        impl->streams = impl->streams || records->streams();
+        impl->records.push_back(std::move(*records));
+    }
     impl->steps.reserve(transfers.size());
-    for (const Transfer& transfer : transfers) {
-        if (transfer.nest.itemsize == 0) continue;
+    for (std::size_t k = 0; k < transfers.size(); ++k) {
+        const Transfer& transfer = transfers[k];
+        if (taken[k] || transfer.nest.itemsize == 0) continue;
         context.dst_offset = transfer.nest.dst_offset;
         const auto add = [&](const Transfer& step, Plan plan) {
             impl->streams = impl->streams || plan.streams();
@@ -145,9 +163,10 @@ std::int64_t Program::bytes_written() const { return impl_->bytes; }
 std::string Program::impl_info() const { return "native:" + std::string(to_string(impl_->options.isa)); }
 
 std::string Program::explain() const {
-    std::string text = impl_info() + ", " + std::to_string(impl_->steps.size()) + " nests, " +
+    std::string text = impl_info() + ", " + std::to_string(impl_->steps.size() + impl_->records.size()) + " nests, " +
                        std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(impl_->options.threads) +
                        " threads\n";
+    for (const Records& walk : impl_->records) text += "  " + walk.describe() + "\n";
     for (const Step& step : impl_->steps) {
         text += "  source " + (step.src == kZeroSource ? std::string("zeros") : std::to_string(step.src)) +
                 " -> destination " + std::to_string(step.dst) + ": " + step.plan.describe() + "\n";

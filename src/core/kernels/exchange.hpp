@@ -1,0 +1,165 @@
+// Exchanges records with their fields (AoS <-> SoA) by vpermi2b (AVX-512 VBMI): buffers anywhere, every
+// line of either side touched once.
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/contract.hpp"
+
+namespace dnnmove {
+namespace {
+
+inline constexpr std::int64_t kExchangeAhead = 2048;  // bytes of all sources together
+inline constexpr std::int64_t kExchangeChunk = 8192;  // bytes of the records
+
+template <bool nontemporal>
+inline void put_exchanged(std::byte* to, __m512i vector) {
+    if constexpr (nontemporal) {
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(to), vector);
+    } else {
+        _mm512_storeu_si512(to, vector);
+    }
+}
+
+// Where the vectors of the next block lie, and how far each moves per block.
+struct ExchangeCursors {
+    const std::byte* from[ExchangeBlock::kMaxVectors];
+    std::byte* to[ExchangeBlock::kMaxVectors];
+    std::int64_t from_moves[ExchangeBlock::kMaxVectors];
+    std::int64_t to_moves[ExchangeBlock::kMaxVectors];
+};
+
+// A few vectors on each side, every one made of all: sources and indices stay in registers.
+template <int count>
+struct FewExchanged {
+    template <bool nontemporal>
+    static void run(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, std::int64_t ahead) {
+        __m512i index[count][count - 1];
+        const std::byte* from[count];
+        std::byte* to[count];
+#pragma GCC unroll 4
+        for (int v = 0; v < count; ++v) {
+            from[v] = at.from[v];
+            to[v] = at.to[v];
+#pragma GCC unroll 4
+            for (int s = 0; s < count - 1; ++s) index[v][s] = _mm512_load_si512(block.steps[v * (count - 1) + s].index);
+        }
+        for (std::int64_t i = 0; i < blocks; ++i) {
+            __m512i x[count];
+#pragma GCC unroll 4
+            for (int v = 0; v < count; ++v) {
+                if (ahead != 0) __builtin_prefetch(from[v] + ahead);
+                x[v] = _mm512_loadu_si512(from[v]);
+                from[v] += at.from_moves[v];
+            }
+#pragma GCC unroll 4
+            for (int v = 0; v < count; ++v) {
+                __m512i vector = _mm512_permutex2var_epi8(x[0], index[v][0], x[1]);
+#pragma GCC unroll 4
+                for (int s = 1; s < count - 1; ++s) vector = _mm512_permutex2var_epi8(vector, index[v][s], x[s + 1]);
+                put_exchanged<nontemporal>(to[v], vector);
+                to[v] += at.to_moves[v];
+            }
+        }
+    }
+};
+
+// One destination vector of every block, of `steps` steps: its indices stay in registers.
+template <int steps, bool nontemporal>
+inline void exchange_vector(const GatherStep* step, const ExchangeCursors& at, std::int32_t v, std::int64_t first,
+                            std::int64_t last, std::int64_t ahead) {
+    __m512i index[steps];
+    const std::byte* from[steps + 1];
+    std::int64_t moves[steps + 1];
+    for (int s = 0; s <= steps; ++s) {
+        const std::int32_t source = s == 0 ? step->first : step[s - 1].second;
+        moves[s] = at.from_moves[source];
+        from[s] = at.from[source] + first * moves[s];
+        if (s < steps) index[s] = _mm512_load_si512(step[s].index);
+    }
+    std::byte* to = at.to[v] + first * at.to_moves[v];
+    for (std::int64_t i = first; i < last; ++i) {
+        if (ahead != 0) __builtin_prefetch(at.from[v] + i * at.from_moves[v] + ahead);
+        __m512i vector = _mm512_loadu_si512(from[0]);
+        from[0] += moves[0];
+#pragma GCC unroll 11
+        for (int s = 0; s < steps; ++s) {
+            vector = _mm512_permutex2var_epi8(vector, index[s], _mm512_loadu_si512(from[s + 1]));
+            from[s + 1] += moves[s + 1];
+        }
+        put_exchanged<nontemporal>(to, vector);
+        to += at.to_moves[v];
+    }
+}
+
+// Any number of vectors, one after the other over as many blocks as stay in the first-level cache.
+struct ManyExchanged {
+    template <bool nontemporal>
+    static void run(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, std::int64_t ahead) {
+        const std::int64_t chunk = kExchangeChunk / (64 * block.count) + 1;
+        if (ahead != 0) ahead += chunk * 64 * block.count;
+        for (std::int64_t first = 0; first < blocks; first += chunk) {
+            const std::int64_t last = first + chunk < blocks ? first + chunk : blocks;
+            const GatherStep* step = block.steps;
+            for (std::int32_t v = 0; v < block.count; ++v) {
+                switch (block.destinations[v].steps) {
+                    case 1: exchange_vector<1, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 2: exchange_vector<2, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 3: exchange_vector<3, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 4: exchange_vector<4, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 5: exchange_vector<5, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 6: exchange_vector<6, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 7: exchange_vector<7, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 8: exchange_vector<8, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 9: exchange_vector<9, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 10: exchange_vector<10, nontemporal>(step, at, v, first, last, ahead); break;
+                    default: exchange_vector<11, nontemporal>(step, at, v, first, last, ahead); break;
+                }
+                step += block.destinations[v].steps;
+            }
+        }
+    }
+};
+
+template <class Run>
+inline void run_exchange(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, KernelStores stores) {
+    std::int64_t total = 0;
+    for (std::int32_t v = 0; v < block.count; ++v) total = total > at.from_moves[v] ? total : at.from_moves[v];
+    // Sources that move by little are many: each is asked for less far ahead.
+    const std::int64_t ahead = !stores.prefetch ? 0 : kExchangeAhead * total / (64 * block.count);
+    if (stores.nontemporal) {
+        Run::template run<true>(block, at, blocks, ahead);
+    } else {
+        Run::template run<false>(block, at, blocks, ahead);
+    }
+}
+
+void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t blocks,
+              KernelStores stores) noexcept {
+    ExchangeCursors at;
+    std::int32_t all = 0;
+    bool dense = true;
+    for (std::int32_t v = 0; v < block.count; ++v) {
+        const ExchangeVector& source = block.sources[v];
+        const ExchangeVector& destination = block.destinations[v];
+        at.from[v] = srcs[source.buffer] + source.offset;
+        at.from_moves[v] = block.src_moves[source.buffer];
+        at.to[v] = dsts[destination.buffer] + destination.offset;
+        at.to_moves[v] = block.dst_moves[destination.buffer];
+        for (std::int32_t s = 0; s < destination.steps; ++s) {
+            dense = dense && block.steps[all + s].first == s && block.steps[all + s].second == s + 1;
+        }
+        dense = dense && destination.steps == block.count - 1;
+        all += destination.steps;
+    }
+    switch (dense ? block.count : 0) {
+        case 2: return run_exchange<FewExchanged<2>>(block, at, blocks, stores);
+        case 3: return run_exchange<FewExchanged<3>>(block, at, blocks, stores);
+        case 4: return run_exchange<FewExchanged<4>>(block, at, blocks, stores);
+        default: break;
+    }
+    run_exchange<ManyExchanged>(block, at, blocks, stores);
+}
+
+}  // namespace
+}  // namespace dnnmove

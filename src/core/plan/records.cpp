@@ -1,0 +1,172 @@
+// Chooses which transfers are fields of the same records, how each group of fields moves, and the slabs.
+#include "plan/records.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kMinRecords = 64;
+constexpr std::int64_t kMaxPitch = 64 * 1024;  // bytes
+constexpr std::int64_t kWideField = 192;       // bytes; on average; such rows are as well copied by themselves
+constexpr std::int64_t kSlabBytes = 32 * 1024;
+constexpr std::int64_t kMaxSlabBytes = 512 * 1024;
+constexpr std::int64_t kNearBytes = 256 * 1024;
+constexpr std::int64_t kRunBytes = 1024;  // worth writing of one field before the next
+
+bool power_of_two(std::int64_t n) { return (n & (n - 1)) == 0; }
+
+// Is this the nest of a field: split off records, or joined to some?
+bool is_field(const Transfer& transfer, bool split) {
+    const Nest& nest = transfer.nest;
+    if (transfer.src == kZeroSource || nest.itemsize == 0 || nest.loops.size() != 1 || nest.loops[0].table) return false;
+    const Loop& loop = nest.loops[0];
+    const std::int64_t pitch = split ? loop.src_stride : loop.dst_stride;
+    return (split ? loop.dst_stride : loop.src_stride) == nest.itemsize && pitch > nest.itemsize &&
+           pitch <= kMaxPitch && loop.extent >= kMinRecords;
+}
+
+bool same_records(const Transfer& a, const Transfer& b, bool split) {
+    const Loop& x = a.nest.loops[0];
+    const Loop& y = b.nest.loops[0];
+    return x.extent == y.extent &&
+           (split ? a.src == b.src && x.src_stride == y.src_stride : a.dst == b.dst && x.dst_stride == y.dst_stride);
+}
+
+// Cycles per line of a register transpose, as the candidates for whole nests are reckoned.
+double transpose_cycles(std::int64_t width, std::int64_t count, const Kernels& kernels) {
+    const std::int64_t side = kernels.vector_bytes / width;
+    double per_vector = width <= 2 ? 4.0 : 2.5;
+    for (std::int64_t w = width; w < 16; w *= 2) per_vector += 0.7;
+    const double fill = static_cast<double>(count) / static_cast<double>((count + side - 1) / side * side);
+    return per_vector / fill * static_cast<double>(kLine / kernels.vector_bytes);
+}
+
+}  // namespace
+
+std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
+                                     const Kernels& kernels, bool large) {
+    for (const bool split : {true, false}) {
+        for (std::size_t first = 0; first < transfers.size(); ++first) {
+            if (taken[first] || !is_field(transfers[first], split)) continue;
+            std::vector<std::size_t> members;
+            for (std::size_t k = first; k < transfers.size(); ++k) {
+                if (!taken[k] && is_field(transfers[k], split) && same_records(transfers[first], transfers[k], split)) {
+                    members.push_back(k);
+                }
+            }
+            if (members.size() < 2) continue;
+            std::int64_t bytes = 0;
+            for (const std::size_t k : members) bytes += transfers[k].nest.itemsize;
+            if (bytes >= kWideField * static_cast<std::int64_t>(members.size())) continue;
+            Records records;
+            records.split_ = split;
+            records.large_ = large;
+            for (const std::size_t k : members) {
+                const auto& [src, dst, nest] = transfers[k];
+                records.fields_.push_back(split ? Field{dst, nest.dst_offset, nest.src_offset, nest.itemsize}
+                                                : Field{src, nest.src_offset, nest.dst_offset, nest.itemsize});
+            }
+            std::sort(records.fields_.begin(), records.fields_.end(),
+                      [](const Field& a, const Field& b) { return a.at < b.at; });
+            const auto& [src, dst, nest] = transfers[first];
+            records.buffer_ = split ? src : dst;
+            records.pitch_ = split ? nest.loops[0].src_stride : nest.loops[0].dst_stride;
+            records.records_ = nest.loops[0].extent;
+            if (!split && !records.dense()) continue;  // lines shared with what others write
+            records.plan(kernels);
+            for (const std::size_t k : members) taken[k] = true;
+            return records;
+        }
+    }
+    return std::nullopt;
+}
+
+bool Records::dense() const {
+    std::int64_t at = fields_.front().at;
+    for (const Field& field : fields_) {
+        if (field.at != at) return false;
+        at += field.width;
+    }
+    return at - fields_.front().at == pitch_;
+}
+
+void Records::plan(const Kernels& kernels) {
+    kernels_ = &kernels;
+    prefetch_ = large_ || records_ * pitch_ > kNearBytes;
+    std::vector<std::int64_t> widths;
+    std::int64_t common = kLine;
+    for (const Field& field : fields_) {
+        widths.push_back(field.width);
+        common = std::gcd(common, field.width);
+    }
+    // Runs of equal, consecutive fields of a vector element's size are transposed.
+    for (std::size_t k = 0; k < fields_.size();) {
+        const std::int64_t width = fields_[k].width;
+        std::size_t end = k + 1;
+        while (end < fields_.size() && end - k < kMaxGroup && fields_[end].width == width &&
+               fields_[end].at == fields_[end - 1].at + width) {
+            ++end;
+        }
+        const bool rows = end - k > 1 && width <= 16 && power_of_two(width);
+        groups_.push_back({rows ? Method::transpose : Method::strips, k, end - k});
+        k = end;
+    }
+    if (kernels.exchange != nullptr && dense()) {
+        auto table = build_exchange(widths, split_);
+        const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
+        if (table && records_ >= table->records &&
+            !(whole && transpose_cycles(widths[0], static_cast<std::int64_t>(widths.size()), kernels) < table->cycles_per_line())) {
+            exchange_ = std::move(*table);
+            groups_ = {{Method::exchange, 0, fields_.size()}};
+        }
+    }
+    // Slabs of whole lines of every field, and as much of each as is worth writing at a time.
+    const std::int64_t lines = kLine / common;
+    const std::int64_t narrowest = *std::min_element(widths.begin(), widths.end());
+    const bool exchanges = groups_[0].method == Method::exchange;
+    stages_ = !split_ && large_ && !exchanges && 4 * pitch_ <= kStageBytes;
+    const std::int64_t wanted = std::max(kSlabBytes / pitch_, kRunBytes / narrowest);
+    const std::int64_t most = stages_ ? kStageBytes : kMaxSlabBytes;
+    slab_ = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, most / pitch_));
+    if (slab_ > lines) slab_ -= slab_ % lines;
+    slab_ = std::min(slab_, records_);
+    units_ = exchanges ? std::max<std::int64_t>(1, records_ / slab_) : (records_ + slab_ - 1) / slab_;
+    for (const Group& group : groups_) {
+        if (group.method != Method::transpose || !rows_.empty()) continue;
+        for (std::int64_t k = 0; k < std::min(slab_, kMaxPanelRows) + kLine; ++k) rows_.push_back(k * pitch_);
+    }
+    rows_.shrink_to_fit();
+    groups_.shrink_to_fit();
+    fields_.shrink_to_fit();
+}
+
+std::string Records::describe() const {
+    std::string text = split_ ? "source " + std::to_string(buffer_) + " -> destinations"
+                              : "sources -> destination " + std::to_string(buffer_);
+    text += ": " + std::to_string(records_) + " records of " + std::to_string(fields_.size()) + " fields, pitch " +
+            std::to_string(pitch_) + " B, slabs of " + std::to_string(slab_) + ", stores " +
+            (large_ ? "non-temporal" : "cached");
+    for (const Group& group : groups_) {
+        const Field& first = fields_[group.first];
+        const char* method = group.method == Method::exchange    ? "exchange"
+                             : group.method == Method::transpose ? "transpose"
+                                                                 : "strips";
+        text += ", " + std::string(method) + " " + std::to_string(group.count) + " fields from " +
+                std::to_string(first.width) + " B at " + std::to_string(first.at);
+        if (group.method == Method::exchange) {
+            text += " (" + std::to_string(exchange_.records) + " records per block: " +
+                    std::to_string(exchange_.sources.size()) + " lines, " + std::to_string(exchange_.steps.size()) +
+                    " permutes)";
+        }
+        if (&group - groups_.data() == 7 && groups_.size() > 8) {
+            text += ", and " + std::to_string(groups_.size() - 8) + " more groups";
+            break;
+        }
+    }
+    return text + ", " + std::to_string(units_) + " units";
+}
+
+}  // namespace dnnmove

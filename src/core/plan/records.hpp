@@ -1,0 +1,92 @@
+// Several transfers as one walk: records on one side, their fields in separate buffers on the other.
+//
+// Splitting an array along its last axes deals records out to their fields, concatenating makes records
+// of them (AoS <-> SoA). Copied field by field, every line of the records would be touched once per
+// field that it holds a part of; here a slab of records stays in the cache until all its fields are done.
+//
+//   records  a0 b0 b0 c0 a1 b1 b1 c1 a2 b2 b2 c2 ...      pitch 4
+//   fields   a0 a1 a2 ...    b0 b0 b1 b1 b2 b2 ...    c0 c1 c2 ...
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/exchange_table.hpp"
+#include "plan/program.hpp"
+
+namespace dnnmove {
+
+class Records {
+public:
+    // Takes those of the canonical `transfers`, not yet `taken`, that one walk serves, and marks them.
+    // Empty where there are none.
+    static std::optional<Records> take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
+                                       const Kernels& kernels, bool large);
+
+    // Slabs of records; each writes bytes that no other does, in any order.
+    std::int64_t units() const { return units_; }
+    // Must the thread that ran it fence its stores?
+    bool streams() const { return large_; }
+    void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept;
+    // One line: direction, fields, slabs and how each group of fields moves.
+    std::string describe() const;
+
+    // A field of the records: `width` bytes at `at` (from the base of the records' buffer) of every
+    // record, and contiguous from `offset` on in its own buffer.
+    struct Field {
+        int buffer;
+        std::int64_t offset;
+        std::int64_t at;
+        std::int64_t width;
+    };
+    // How consecutive fields move: all at once by an exchange, equal ones as rows of a register
+    // transpose, or one by one as strips of bytes.
+    enum class Method { exchange, transpose, strips };
+    struct Group {
+        Method method;
+        std::size_t first;
+        std::size_t count;
+    };
+
+private:
+    // Records [begin, begin + count) of one slab.
+    struct Slab {
+        const std::byte* const* srcs;
+        std::byte* const* dsts;
+        std::int64_t begin;
+        std::int64_t count;
+    };
+    static constexpr std::size_t kMaxGroup = 256;        // fields
+    static constexpr std::int64_t kStageBytes = 48 * 1024;  // of records, collected before they are streamed
+    static constexpr std::int64_t kMaxPanelRows = 512;  // records in one transpose
+
+    void plan(const Kernels& kernels);
+    bool dense() const;  // no gaps within and between the records
+    void exchange_slab(const Slab& slab) const noexcept;
+    void split_slab(const Slab& slab) const noexcept;
+    template <class Done>
+    void join_slab(const Slab& slab, std::byte* to, Done done) const noexcept;
+    void join_staged(const Slab& all) const noexcept;
+    void transpose_to_fields(const Slab& slab, const Group& group) const noexcept;
+    void transpose_to_records(const Slab& slab, const Group& group, std::byte* to) const noexcept;
+    void strip_to_field(const Slab& slab, const Field& field) const noexcept;
+    void strip_to_records(const Slab& slab, const Field& field, std::byte* to) const noexcept;
+
+    const Kernels* kernels_ = nullptr;
+    bool split_ = true;
+    bool large_ = false;       // stores bypass the caches
+    bool prefetch_ = false;    // the records exceed the caches nearby
+    bool stages_ = false;      // records are made in a stage and streamed
+    int buffer_ = 0;           // of the records
+    std::int64_t pitch_ = 0;   // bytes from record to record
+    std::int64_t records_ = 0;
+    std::int64_t slab_ = 1;    // records; the last slab of an exchange has the remainder too
+    std::int64_t units_ = 1;
+    std::vector<Field> fields_;  // in the order of the record
+    std::vector<Group> groups_;
+    ExchangeTable exchange_;
+    std::vector<std::int64_t> rows_;  // offsets of a slab's records, for transposes
+};
+
+}  // namespace dnnmove

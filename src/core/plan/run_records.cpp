@@ -1,0 +1,267 @@
+// Walks slabs of records and moves their fields.
+#include <algorithm>
+#include <cstring>
+
+#include "plan/records.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kFlushBytes = 4 * 1024;     // of a field, collected before they are streamed
+constexpr std::int64_t kExchangedBytes = 8 * 1024;
+constexpr std::int64_t kDirectRow = 1024;          // rows of which the two partial lines matter little
+constexpr std::int64_t kWideRow = 64;            // a strip's row may be written as so many bytes
+constexpr std::int64_t kPanelBytes = 512;          // of a field, per pass over the records
+constexpr std::int64_t kStreamedPanelBytes = 256;
+constexpr std::int64_t kAheadBytes = 256;
+
+std::int64_t phase_of(const std::byte* p) { return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & (kLine - 1)); }
+
+// Bytes from `a` to `b`, which may lie in different arrays.
+std::int64_t distance(const std::byte* a, const std::byte* b) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a));
+}
+
+// Into the second-level cache: it is a slab's worth until they are read.
+void prefetch_lines(const std::byte* from, std::int64_t bytes) {
+    for (std::int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(from + k, 0, 2);
+}
+
+int log2_of(std::int64_t width) { return __builtin_ctzll(static_cast<unsigned long long>(width)); }
+
+}  // namespace
+
+void Records::run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
+    if (begin >= end) return;
+    if (!split_ && stages_) return join_staged({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
+    const bool exchanges = groups_[0].method == Method::exchange;
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+        const std::int64_t from = unit * slab_;
+        const std::int64_t to = exchanges && unit + 1 == units_ ? records_ : std::min(from + slab_, records_);
+        const Slab slab{srcs, dsts, from, to - from};
+        if (exchanges) {
+            exchange_slab(slab);
+        } else if (split_) {
+            split_slab(slab);
+        } else {
+            join_slab(slab, dsts[buffer_] + fields_[0].at + from * pitch_, [](std::size_t) {});
+        }
+    }
+}
+
+void Records::exchange_slab(const Slab& slab) const noexcept {
+    const std::byte* from[ExchangeBlock::kMaxVectors];
+    std::byte* to[ExchangeBlock::kMaxVectors];
+    const std::int64_t block = exchange_.records;
+    const std::size_t destinations = split_ ? fields_.size() : 1;
+    const auto step_of = [&](std::size_t k) { return split_ ? fields_[k].width : pitch_; };
+    const auto place = [&](std::int64_t record) {
+        const std::int64_t at = fields_[0].at + record * pitch_;
+        if (split_) {
+            from[0] = slab.srcs[buffer_] + at;
+        } else {
+            to[0] = slab.dsts[buffer_] + at;
+        }
+        for (std::size_t k = 0; k < fields_.size(); ++k) {
+            const Field& field = fields_[k];
+            if (split_) {
+                to[k] = slab.dsts[field.buffer] + field.offset + record * field.width;
+            } else {
+                from[k] = slab.srcs[field.buffer] + field.offset + record * field.width;
+            }
+        }
+    };
+    const std::int64_t blocks = slab.count / block;
+    place(slab.begin);
+    const bool aligned = std::all_of(to, to + destinations, [](const std::byte* p) { return phase_of(p) == 0; });
+    if (!large_ || aligned) {
+        kernels_->exchange(exchange_.block(), from, to, blocks, KernelStores{large_, prefetch_});
+    } else {
+        // Vectors that would straddle lines go to the lines by way of a stage.
+        alignas(64) std::byte stage[kExchangedBytes + 2 * kLine * (ExchangeBlock::kMaxVectors + 1)];
+        const std::int64_t most = std::max<std::int64_t>(1, kExchangedBytes / (pitch_ * block));
+        for (std::int64_t done = 0; done < blocks; done += most) {
+            const std::int64_t now = std::min(most, blocks - done);
+            std::byte* staged[ExchangeBlock::kMaxVectors];
+            place(slab.begin + done * block);
+            std::byte* free = stage;
+            for (std::size_t k = 0; k < destinations; ++k) {
+                staged[k] = free + phase_of(to[k]);
+                free += 2 * kLine + now * block * step_of(k);
+                free -= phase_of(free);
+            }
+            kernels_->exchange(exchange_.block(), from, staged, now, KernelStores{false, true});
+            for (std::size_t k = 0; k < destinations; ++k) {
+                kernels_->stream(staged[k], to[k], now * block * step_of(k));
+            }
+        }
+    }
+    if (slab.count % block != 0) {  // again, some of the records
+        place(slab.begin + slab.count - block);
+        kernels_->exchange(exchange_.block(), from, to, 1, KernelStores{});
+    }
+}
+
+void Records::split_slab(const Slab& slab) const noexcept {
+    for (const Group& group : groups_) {
+        if (group.method == Method::transpose) {
+            transpose_to_fields(slab, group);
+        } else {
+            for (std::size_t k = group.first; k < group.first + group.count; ++k) strip_to_field(slab, fields_[k]);
+        }
+    }
+}
+
+void Records::transpose_to_fields(const Slab& slab, const Group& group) const noexcept {
+    const Field& first = fields_[group.first];
+    const std::int64_t width = first.width;
+    const auto fields = static_cast<std::int64_t>(group.count);
+    std::byte* base = slab.dsts[first.buffer] + first.offset;
+    std::int64_t dst_rows[kMaxGroup];
+    std::int64_t phases = phase_of(base);
+    for (std::size_t k = 0; k < group.count; ++k) {
+        const Field& field = fields_[group.first + k];
+        std::byte* to = slab.dsts[field.buffer] + field.offset;
+        dst_rows[k] = distance(base, to);
+        phases |= phase_of(to);
+    }
+    const std::byte* src = slab.srcs[buffer_] + first.at;
+    const int element = log2_of(width);
+    const std::int64_t line_records = kLine / width;
+    const std::int64_t panel = (large_ ? kStreamedPanelBytes : kPanelBytes) / width;
+    const std::int64_t end = slab.begin + slab.count;
+    for (std::int64_t at = slab.begin; at < end; at += panel) {
+        const std::int64_t count = std::min(panel, end - at);
+        const std::byte* from = src + at * pitch_;
+        std::byte* to = base + at * width;
+        // Long runs of fields are prefetched along, of short ones the next panel's.
+        const bool along = fields * width > 2 * kAheadBytes;
+        const RowsAhead ahead{along ? from + kAheadBytes : from + panel * pitch_, rows_.data()};
+        if (!large_) {
+            kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, count, KernelStores{false, prefetch_}, ahead);
+        } else if ((phases | at * width % kLine) == 0) {
+            const std::int64_t whole = count - count % line_records;
+            if (whole != 0) kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, whole, {true, true}, ahead);
+            if (whole != count) {
+                kernels_->transpose[element](from + whole * pitch_, rows_.data(), to + whole * width, dst_rows, fields,
+                                             count - whole, KernelStores{}, ahead);
+            }
+        } else {
+            const std::int64_t readable = std::min(records_ - at, count + line_records);
+            kernels_->transpose_lines[element](from, rows_.data(), to, dst_rows, fields, readable, count, at == 0, ahead);
+        }
+    }
+}
+
+void Records::strip_to_field(const Slab& slab, const Field& field) const noexcept {
+    const std::int64_t width = field.width;
+    const std::byte* records = slab.srcs[buffer_] + slab.begin * pitch_;
+    const std::byte* from = records + field.at;
+    std::byte* to = slab.dsts[field.buffer] + field.offset + slab.begin * width;
+    // While a slab is dealt out, the next one is asked for from its begin to its end.
+    const std::byte* ahead = records + fields_[0].at + slab.count * (pitch_ + field.at - fields_[0].at);
+    if (prefetch_) prefetch_lines(ahead, slab.count * width);
+    if (!large_) return kernels_->copy_strips(from, to, width, {slab.count, pitch_, width}, kWideRow, {});
+    if (width % kLine == 0 && phase_of(to) == 0) {
+        return kernels_->copy_strips(from, to, width, {slab.count, pitch_, width}, width, KernelStores{true, false});
+    }
+    if (width >= kDirectRow) {
+        return kernels_->copy_rows(from, to, width, {slab.count, pitch_, width}, KernelStores{true, false});
+    }
+    // Collected, and streamed by whole lines; the bytes of the last, partial line stay.
+    alignas(64) std::byte stage[kFlushBytes + kDirectRow + 2 * kLine];
+    const std::int64_t most = std::max<std::int64_t>(1, kFlushBytes / width);
+    std::int64_t waiting = 0;  // bytes, from stage + phase_of(to) on
+    for (std::int64_t done = 0; done < slab.count; done += most) {
+        const std::int64_t count = std::min(most, slab.count - done);
+        kernels_->copy_strips(from + done * pitch_, stage + phase_of(to) + waiting, width, {count, pitch_, width},
+                              kWideRow, {});
+        const std::int64_t filled = waiting + count * width;
+        const bool last = done + count == slab.count;
+        const std::int64_t rest = last ? 0 : phase_of(to + filled);
+        const std::int64_t whole = filled - rest;
+        kernels_->stream(stage + phase_of(to), to, whole);
+        std::memcpy(stage, stage + phase_of(to) + whole, static_cast<std::size_t>(rest));
+        to += whole;
+        waiting = rest;
+    }
+}
+
+// `to` is where the slab's first record is made; done(k) is called after the field before the k-th.
+template <class Done>
+void Records::join_slab(const Slab& slab, std::byte* to, Done done) const noexcept {
+    for (const Group& group : groups_) {
+        if (group.method == Method::transpose) {
+            transpose_to_records(slab, group, to + (fields_[group.first].at - fields_[0].at));
+            done(group.first + group.count);
+            continue;
+        }
+        for (std::size_t k = group.first; k < group.first + group.count; ++k) {
+            strip_to_records(slab, fields_[k], to + (fields_[k].at - fields_[0].at));
+            done(k + 1);
+        }
+    }
+}
+
+// Slabs are made in two stages in turn. While one is made, the other is streamed piece by piece: ordinary
+// stores have to wait for the non-temporal ones before them, so neither should come in long bursts.
+void Records::join_staged(const Slab& all) const noexcept {
+    alignas(64) std::byte stages[2][kStageBytes + 2 * kLine];
+    std::byte* records = all.dsts[buffer_] + fields_[0].at;  // of the first record of all
+    const std::byte* made = nullptr;  // what is not streamed yet
+    std::byte* to = nullptr;
+    std::int64_t left = 0;
+    const auto stream = [&](std::int64_t bytes) {
+        kernels_->stream(made, to, bytes);
+        made += bytes;
+        to += bytes;
+        left -= bytes;
+    };
+    std::size_t turn = 0;
+    for (std::int64_t done = 0; done < all.count; done += slab_) {
+        const Slab slab{all.srcs, all.dsts, all.begin + done, std::min(slab_, all.count - done)};
+        std::byte* place = records + slab.begin * pitch_;
+        std::byte* stage = stages[turn] + phase_of(place);
+        const std::int64_t bytes = left;
+        join_slab(slab, stage, [&](std::size_t fields) {
+            const auto share = static_cast<std::int64_t>(bytes * static_cast<std::int64_t>(fields) / static_cast<std::int64_t>(fields_.size()));
+            std::int64_t now = share - (bytes - left);
+            now -= phase_of(to + now);  // as far as a line begins
+            if (now > 0) stream(now);
+        });
+        if (left != 0) stream(left);
+        made = stage;
+        to = place;
+        left = slab.count * pitch_;
+        turn = 1 - turn;
+    }
+    if (left != 0) stream(left);
+}
+
+void Records::transpose_to_records(const Slab& slab, const Group& group, std::byte* to) const noexcept {
+    const Field& first = fields_[group.first];
+    const std::byte* base = slab.srcs[first.buffer] + first.offset;
+    std::int64_t src_rows[kMaxGroup];
+    for (std::size_t k = 0; k < group.count; ++k) {
+        const Field& field = fields_[group.first + k];
+        src_rows[k] = distance(base, slab.srcs[field.buffer] + field.offset);
+    }
+    for (std::int64_t done = 0; done < slab.count; done += kMaxPanelRows) {
+        const std::byte* from = base + (slab.begin + done) * first.width;
+        kernels_->transpose[log2_of(first.width)](from, src_rows, to + done * pitch_, rows_.data(),
+                                                  std::min(kMaxPanelRows, slab.count - done),
+                                                  static_cast<std::int64_t>(group.count), KernelStores{false, prefetch_},
+                                                  {from + 2 * kAheadBytes, src_rows});
+    }
+}
+
+void Records::strip_to_records(const Slab& slab, const Field& field, std::byte* to) const noexcept {
+    const std::byte* from = slab.srcs[field.buffer] + field.offset + slab.begin * field.width;
+    if (prefetch_) prefetch_lines(from + slab.count * field.width, slab.count * field.width);
+    // What a row writes behind itself belongs to later fields of its record.
+    kernels_->copy_strips(from, to, field.width, {slab.count, field.width, pitch_}, fields_[0].at + pitch_ - field.at,
+                          {});
+}
+
+}  // namespace dnnmove
