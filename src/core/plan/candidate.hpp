@@ -36,6 +36,9 @@ inline TiledLoop covering(const Loop& loop) { return {loop.extent, loop.extent, 
 std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
                                       std::int64_t Loop::* stride);
 
+// A chain's offset table may be this long: about an eighth of what is copied.
+std::int64_t max_table_rows(const std::vector<Loop>& loops, std::int64_t itemsize);
+
 // The loop at `position` becomes b. Where rows of `row` bytes are short and more loops continue the
 // destination, b is the whole chain of them, so that a kernel call is worth its while.
 void take_second_loop(Candidate& candidate, const std::vector<Loop>& loops, std::size_t position, std::int64_t row = 0);

@@ -9,7 +9,6 @@ namespace dnnmove {
 Candidate cells_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels) {
     Candidate candidate;
     constexpr std::int64_t kMaxCell = 16;
-    constexpr std::int64_t kMaxTableRows = 1 << 16;
     constexpr std::int64_t kLongRunBytes = 512;  // a longer run of the destination gains nothing
     if (kernels.transpose_cells == nullptr || itemsize > kMaxCell || loops.size() < 2) return candidate;
     const std::size_t last = loops.size() - 1;
@@ -20,12 +19,13 @@ Candidate cells_candidate(const std::vector<Loop>& loops, std::int64_t itemsize,
     if (found == loops.end() - 1) return candidate;
     const auto across = static_cast<std::size_t>(found - loops.begin());
 
+    const std::int64_t most_rows = max_table_rows(loops, itemsize);
     std::vector<std::size_t> run;  // loops that continue the destination
     std::int64_t length = 1;
     for (std::size_t position = last + 1; position-- > 0;) {
         const Loop& loop = loops[position];
         if (position == across || !continues(loop, length * itemsize)) break;
-        if (length * itemsize >= kLongRunBytes || (length > 1 && length * loop.extent > kMaxTableRows)) break;
+        if (length * itemsize >= kLongRunBytes || (length > 1 && length * loop.extent > most_rows)) break;
         run.push_back(position);
         length *= loop.extent;
     }

@@ -1,4 +1,5 @@
 // Candidates for contiguous rows, runs and fills, and the loop around any kernel.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -29,6 +30,12 @@ std::size_t find_follower(const std::vector<Loop>& loops, std::int64_t itemsize,
 }
 
 }  // namespace
+
+std::int64_t max_table_rows(const std::vector<Loop>& loops, std::int64_t itemsize) {
+    std::int64_t bytes = itemsize;
+    for (const Loop& loop : loops) bytes *= loop.extent;
+    return std::clamp<std::int64_t>(bytes / 64, 256, 1 << 16);
+}
 
 std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
                                       std::int64_t Loop::* stride) {

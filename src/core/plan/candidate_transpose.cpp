@@ -6,7 +6,6 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kMaxTableRows = 1 << 16;
 constexpr std::int64_t kLongRunBytes = 512;  // a longer run of the destination gains nothing
 
 // A chain of loops as one dimension, the first innermost.
@@ -25,12 +24,13 @@ Candidate transpose_candidate(const std::vector<Loop>& loops, std::int64_t items
     if (first == loops.end()) return candidate;
     const auto source_inner = static_cast<std::size_t>(first - loops.begin());
 
+    const std::int64_t most_rows = max_table_rows(loops, itemsize);
     // Destination-contiguous loops, until the run is long or reaches the source-contiguous loop.
     Chain b;
     for (std::size_t position = loops.size(); position-- > 0;) {
         const Loop& loop = loops[position];
         if (position == source_inner || !continues(loop, b.length * itemsize)) break;
-        if (b.length * itemsize >= kLongRunBytes || (b.length > 1 && b.length * loop.extent > kMaxTableRows)) break;
+        if (b.length * itemsize >= kLongRunBytes || (b.length > 1 && b.length * loop.extent > most_rows)) break;
         b.positions.push_back(position);
         b.length *= loop.extent;
     }
@@ -46,7 +46,7 @@ Candidate transpose_candidate(const std::vector<Loop>& loops, std::int64_t items
                                           [&](const Loop& loop) { return !loop.table && loop.src_stride == next; });
         position = static_cast<std::size_t>(chained - loops.begin());
         if (position < loops.size() &&
-            (a.length * chained->extent > kMaxTableRows ||
+            (a.length * chained->extent > most_rows ||
              std::find(b.positions.begin(), b.positions.end(), position) != b.positions.end())) {
             break;
         }
