@@ -78,16 +78,24 @@ struct ExchangeVector {
     std::int32_t steps = 0;  // of a destination vector: how many consecutive steps make it
 };
 
+// One step of an exchange: the first of a vector picks bytes out of two of the sources, each later one
+// replaces bytes of the result by bytes of the second.
+struct alignas(64) ExchangeStep {
+    std::uint8_t index[64];  // as a two-window GatherIndex's
+    std::int32_t first;      // positions in the block's `sources`
+    std::int32_t second;
+};
+
 // A block of records exchanged with the same block of their fields (AoS <-> SoA): every vector of the
-// destination is picked out of a few vectors of the source. `first` and `second` of a step are
-// positions in `sources`. Every buffer moves on by a constant number of bytes per block.
+// destination is picked out of a few vectors of the source. Every buffer moves on by a constant number
+// of bytes per block.
 struct ExchangeBlock {
     static constexpr std::int32_t kMaxVectors = 32;  // on a side
     static constexpr std::int32_t kMaxSteps = 11;    // of a vector
 
     const ExchangeVector* sources;
     const ExchangeVector* destinations;
-    const GatherStep* steps;         // of all destinations, one after the other; as of two-window gathers
+    const ExchangeStep* steps;       // of all destinations, one after the other
     const std::int64_t* src_moves;   // bytes per block, of every source buffer
     const std::int64_t* dst_moves;
     std::int32_t count;              // of the vectors on either side

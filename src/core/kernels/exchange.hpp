@@ -66,7 +66,7 @@ struct FewExchanged {
 
 // One destination vector of every block, of `steps` steps: its indices stay in registers.
 template <int steps, bool nontemporal>
-inline void exchange_vector(const GatherStep* step, const ExchangeCursors& at, std::int32_t v, std::int64_t first,
+inline void exchange_vector(const ExchangeStep* step, const ExchangeCursors& at, std::int32_t v, std::int64_t first,
                             std::int64_t last, std::int64_t ahead) {
     __m512i index[steps];
     const std::byte* from[steps + 1];
@@ -100,7 +100,7 @@ struct ManyExchanged {
         if (ahead != 0) ahead += chunk * 64 * block.count;
         for (std::int64_t first = 0; first < blocks; first += chunk) {
             const std::int64_t last = first + chunk < blocks ? first + chunk : blocks;
-            const GatherStep* step = block.steps;
+            const ExchangeStep* step = block.steps;
             for (std::int32_t v = 0; v < block.count; ++v) {
                 switch (block.destinations[v].steps) {
                     case 1: exchange_vector<1, nontemporal>(step, at, v, first, last, ahead); break;

@@ -28,9 +28,9 @@ std::vector<std::int64_t> origins(const std::vector<std::int64_t>& widths, std::
 }
 
 // The steps that make one destination vector from `windows` (at least two of them).
-void append_steps(std::vector<GatherStep>& steps, const std::int64_t* from, const std::vector<std::int64_t>& windows) {
+void append_steps(std::vector<ExchangeStep>& steps, const std::int64_t* from, const std::vector<std::int64_t>& windows) {
     for (std::size_t k = 0; k + 1 < windows.size(); ++k) {
-        GatherStep step{};
+        ExchangeStep step{};
         step.first = static_cast<std::int32_t>(windows[k]);
         step.second = static_cast<std::int32_t>(windows[k + 1]);
         for (std::int64_t byte = 0; byte < kLine; ++byte) {

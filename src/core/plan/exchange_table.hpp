@@ -12,7 +12,7 @@ namespace dnnmove {
 struct ExchangeTable {
     std::vector<ExchangeVector> sources;
     std::vector<ExchangeVector> destinations;
-    std::vector<GatherStep> steps;
+    std::vector<ExchangeStep> steps;
     std::vector<std::int64_t> src_moves;
     std::vector<std::int64_t> dst_moves;
     std::int64_t records = 0;
