@@ -60,7 +60,7 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
     std::int64_t steps = 1;
     // Inside the caches rows of a few vectors, nearly whole ones, are blocks: the last vector overlaps the
     // one before, and none gathers from two rows.
-    const bool rows = !context.large && width == 64 && bytes > width &&
+    const bool rows = !context.beyond_cache && width == 64 && bytes > width &&
                       (bytes + width - 1) / width * width * 8 <= bytes * 9;
     while (!rows && steps < extent && (steps * bytes) % width != 0 && (steps + 1) * bytes <= kMaxBlockBytes) ++steps;
     if (!rows && (steps * bytes) % width != 0) {  // no multiple within reach: long blocks, whose last vectors overlap

@@ -160,9 +160,9 @@ StoreMode size_elements(Leaf& leaf, const std::vector<Loop>& rest, const PlanCon
         for (const GatherVector& vector : leaf.block.vectors) whole_blocks = whole_blocks && vector.dst % kLine == 0;
         whole_blocks = whole_blocks && leaf.block.vector_bytes == kLine && alignment == kLine;
     }
-    const bool direct = context.large && (lines || (row >= kShortRowBytes && alignment % step_alignment == 0)) &&
+    const bool direct = context.beyond_cache && (lines || (row >= kShortRowBytes && alignment % step_alignment == 0)) &&
                         whole_blocks;
-    const bool stage = context.large && !direct && row >= 2 * kLine && !leaf.scattered;
+    const bool stage = context.beyond_cache && !direct && row >= 2 * kLine && !leaf.scattered;
     // Tiles end with a line where they can.
     std::int64_t step = gathers ? leaf.block.loop_steps : 1;
     while (step * bytes % kLine != 0 && step * bytes < kMaxUnitBytes / 4) step *= 2;
@@ -196,9 +196,9 @@ StoreMode size_streams(Leaf& leaf, const std::vector<Loop>& rest, const PlanCont
     const bool whole = leaf.a.extent % vector_steps == 0;
     const bool reaches_line = alignment % ((block | kLine) & -(block | kLine)) == 0;
     const bool same_phase = weaves || leaf.stream_pitch % kLine == 0;
-    const bool direct = context.large && same_phase &&
+    const bool direct = context.beyond_cache && same_phase &&
                         ((whole && alignment == kLine) || (reaches_line && row >= 2 * kShortRowBytes));
-    const bool stage = context.large && !direct && weaves;
+    const bool stage = context.beyond_cache && !direct && weaves;
     const std::int64_t unit = weaves ? kUnitBytes : kUnitBytes / leaf.streams;
     size_inside_out(leaf, block, stage ? context.unit_bytes : unit, vector_steps, stage);
     if (direct) return StoreMode::nontemporal;

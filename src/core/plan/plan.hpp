@@ -19,13 +19,15 @@ enum class StoreMode { cached, nontemporal, staged };
 // What decides a plan besides the nest.
 struct PlanContext {
     const Kernels* kernels;
-    bool large;                  // the program's data would fill the last-level cache
+    bool large;                  // the program's data would fill most of the last-level cache
     bool near;                   // they fit into the second-level caches
     std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
     std::int64_t dst_offset;     // of this nest, bytes
     std::int64_t unit_bytes = 4096;  // of a staged unit: less where many nests share a source
-    bool beyond_cache = false;       // source and destination do not fit into the last-level cache
-    bool stream_rows = false;        // so far that rows and fills go past the caches
+    // Transposes go past the caches where the data are large, gathers beyond the cache, and rows and
+    // fills, which ordinary stores suit best, where they are far beyond it.
+    bool beyond_cache = false;  // source and destination do not fit into the last-level cache
+    bool stream_rows = false;  // nor would a fair part of them
 };
 
 // One of the two dimensions that a kernel call covers, `tile` of `extent` steps per call. A remainder
