@@ -23,6 +23,8 @@ class CellTile {
     static constexpr int kSide = Panel::kSide;
     // Columns at a time: about a line's worth, so that no line of the source is needed again after a tile.
     static constexpr int kStep = (W == 2 ? 2 : 4) * kColumns;
+    // Byte permutes across lanes widen a whole vector at once, and then whole tiles take fewer loads.
+    static constexpr bool kWholeTiles = Simd::kPermutesBytes && kStep == kSide;
     // Bytes of a staged row: the last tile and its last store may pass its end by a line each.
     static constexpr std::int64_t kPitch = kMaxCellPanelBytes + 3 * kLine;
 
@@ -37,6 +39,11 @@ public:
             squeeze[k] = static_cast<std::uint8_t>(k < kColumns * cells.width ? k / cells.width * W + k % cells.width : 0x80);
         }
         widen_ = Simd::splat(reinterpret_cast<const std::byte*>(widen), 16);
+        if constexpr (kWholeTiles) {
+            alignas(64) std::byte widen_all[64];
+            for (int k = 0; k < 64; ++k) widen_all[k] = static_cast<std::byte>(k / W * cells.cell + k % W);
+            widen_all_ = Simd::load(widen_all);
+        }
         squeeze_ = Simd::squeeze_index(squeeze, static_cast<int>(kColumns * cells.width));
     }
 
@@ -77,6 +84,9 @@ private:
     // Up to kStep of `left` columns of `rows` rows.
     void stage_tiles(const std::byte* src, const std::int64_t* src_rows, std::byte* stage, std::int64_t left,
                      std::int64_t rows) const {
+        if constexpr (kWholeTiles) {
+            if (rows == kSide && left >= kSide) return whole_tile(src, src_rows, stage, (left - 1) * cells_.cell + cells_.width);
+        }
         for (std::int64_t i = 0; i < kStep && i < left; i += kColumns) {
             const std::int64_t readable = (left - i - 1) * cells_.cell + cells_.width;
             const std::byte* from = src + i * cells_.cell;
@@ -87,6 +97,32 @@ private:
                 tile<true, false>(from, src_rows, to, rows, readable);
             } else {
                 tile<true, true>(from, src_rows, to, rows, 16);
+            }
+        }
+    }
+
+    // kSide columns of kSide rows, of which `readable` bytes can be read.
+    void whole_tile(const std::byte* src, const std::int64_t* src_rows, std::byte* stage, std::int64_t readable) const {
+        Vector y[kColumns][kLanes];
+#pragma GCC unroll 4
+        for (int group = 0; group < kLanes; ++group) {
+            Vector x[kColumns];
+#pragma GCC unroll 16
+            for (int r = 0; r < kColumns; ++r) {
+                const std::byte* from = src + src_rows[group * kColumns + r];
+                const Vector row = readable >= Simd::kBytes ? Simd::load(from) : Simd::load_partial(from, readable);
+                x[r] = Simd::permute_bytes(row, widen_all_);
+            }
+            Panel::transpose_inside_lanes(x);
+#pragma GCC unroll 16
+            for (int k = 0; k < kColumns; ++k) y[k][group] = x[k];
+        }
+#pragma GCC unroll 16
+        for (int k = 0; k < kColumns; ++k) {
+            Simd::transpose_lanes(y[k]);
+#pragma GCC unroll 4
+            for (int lane = 0; lane < kLanes; ++lane) {
+                Simd::store_squeezed(stage + (lane * kColumns + k) * kPitch, y[k][lane], squeeze_, kColumns * cells_.width);
             }
         }
     }
@@ -117,6 +153,7 @@ private:
 
     Cells cells_;
     Vector widen_;
+    Vector widen_all_{};
     Vector squeeze_;
 };
 

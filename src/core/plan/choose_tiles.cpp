@@ -92,9 +92,16 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
 }
 
 StoreMode size_cells(Leaf& leaf, const PlanContext& context) {
-    leaf.b.tile = std::min(leaf.b.extent, kUnevenPanelBytes / leaf.itemsize);
+    const bool stream = context.large && leaf.b.extent * leaf.itemsize >= 2 * kLine;
+    // Whole tiles, with the rows that a streamed panel's last line needs of its neighbour.
+    std::int64_t cell = 2;
+    while (cell < leaf.a.src_stride) cell *= 2;
+    const std::int64_t side = context.kernels->vector_bytes / cell;
+    const std::int64_t extra = stream ? extra_rows(leaf.itemsize) : 0;
+    leaf.b.tile = (kUnevenPanelBytes / leaf.itemsize + extra + side - 1) / side * side - extra;
+    leaf.b.tile = std::min(leaf.b.extent, leaf.b.tile);
     leaf.a.tile = std::min(leaf.a.extent, 4096 / leaf.a.src_stride);
-    return context.large && leaf.b.extent * leaf.itemsize >= 2 * kLine ? StoreMode::nontemporal : StoreMode::cached;
+    return stream ? StoreMode::nontemporal : StoreMode::cached;
 }
 
 StoreMode size_rows(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context) {

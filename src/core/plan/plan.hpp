@@ -145,6 +145,9 @@ StoreMode choose_tiles(Leaf& leaf, const std::vector<Loop>& rest, const PlanCont
 std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& rest, StoreMode stores,
                                    std::size_t& rereading);
 
+// Source rows of the neighbour that a panel of lines reads, so that its last line is whole.
+inline std::int64_t extra_rows(std::int64_t width) { return 64 / width + (64 % width != 0 ? 1 : 0); }
+
 // No staged unit is longer. The stage holds two of them, and is emptied as soon as it holds
 // kFlushBytes: little enough that reading the next units overlaps with writing it out.
 inline constexpr std::int64_t kMaxUnitBytes = 16 * 1024;

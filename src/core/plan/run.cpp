@@ -75,8 +75,6 @@ std::int64_t steps_into_line(const std::byte* p, std::int64_t itemsize) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & 63) / itemsize;
 }
 
-// Source rows of the neighbour that a panel of lines reads, so that its last line is whole.
-std::int64_t extra_rows(std::int64_t width) { return 64 / width + (64 % width != 0 ? 1 : 0); }
 constexpr std::int64_t kMostExtraRows = 64;
 
 int log2_of(std::int64_t width) { return __builtin_ctzll(static_cast<unsigned long long>(width)); }
