@@ -20,7 +20,7 @@ struct Candidate {
 // One function per kernel; the cost is infinite where it cannot run the nest. `loops` are canonical:
 // not empty but for rows, the last one innermost in the destination.
 Candidate rows_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context);
-Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, KernelKind kind);
+Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, KernelKind kind, const PlanContext& context);
 Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context);
 Candidate tabled_gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
 Candidate weave_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);

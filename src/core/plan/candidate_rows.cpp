@@ -86,7 +86,7 @@ Candidate rows_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
     return candidate;
 }
 
-Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, KernelKind kind) {
+Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, KernelKind kind, const PlanContext& context) {
     Candidate candidate;
     candidate.leaf.kind = kind;
     candidate.leaf.a = covering(loops.back());
@@ -101,8 +101,10 @@ Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
         candidate.cost = (std::ceil(row / 64) + (row > 512 ? 4 : 0) + (pattern ? 60 : 0)) / row;
     } else {
         candidate.cost = 1.3 / static_cast<double>(itemsize) + 4.0 / row;
-        // Every element from another line, which the elements beside it need again later.
-        if (itemsize <= 16 && std::abs(loops.back().src_stride) >= 64) candidate.cost += 4.0 / static_cast<double>(itemsize);
+        // Every element from another line, which the elements beside it need again later, if blocks of them
+        // are not turned in the first-level cache.
+        const bool turned = context.large && itemsize >= 8 && loops.back().extent * itemsize % kLine == 0;
+        if (itemsize <= 16 && !turned && std::abs(loops.back().src_stride) >= kLine) candidate.cost += 4.0 / static_cast<double>(itemsize);
     }
     return candidate;
 }

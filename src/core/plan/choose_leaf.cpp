@@ -23,12 +23,12 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
     if (pads) {
         consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
     } else if (repeats && itemsize <= kMaxFillBytes) {
-        consider(runs_candidate(loops, itemsize, KernelKind::fill));
+        consider(runs_candidate(loops, itemsize, KernelKind::fill, context));
         if (itemsize <= 64) consider(gather_candidate(loops, itemsize, context));
     } else if (itemsize > 64 || loops.empty() || loops.back().table) {
         consider(rows_candidate(loops, itemsize, context));
     } else {
-        consider(runs_candidate(loops, itemsize, KernelKind::runs));
+        consider(runs_candidate(loops, itemsize, KernelKind::runs, context));
         if (loops.back().dst_stride == itemsize) {
             consider(gather_candidate(loops, itemsize, context));
             consider(weave_candidate(loops, itemsize, *context.kernels));
