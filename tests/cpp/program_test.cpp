@@ -265,6 +265,18 @@ TEST(records_and_their_fields) {
     }
 }
 
+// Slabs of pitches beyond 8 KiB may hold less than a line of a narrow field.
+TEST(narrow_fields_of_long_records_beyond_the_caches) {
+    std::mt19937 random(12);
+    for (const std::int64_t width : {1, 2, 4}) {
+        std::vector<std::int64_t> widths(10, width);
+        widths.insert(widths.end(), 51, 225);
+        const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+        const std::int64_t records = std::min<std::int64_t>(last_level_cache_bytes(), 64 << 20) / sum + 13;
+        for (int round = 0; round < 4; ++round) check_records(widths, records, sum, true, random);
+    }
+}
+
 TEST(records_beyond_the_caches) {
     std::mt19937 random(11);
     for (const auto& widths : std::vector<std::vector<std::int64_t>>{{1, 1, 1}, {4, 4, 4}, {4, 8, 4}, {2, 3}, {20, 40}, {60, 120, 60},

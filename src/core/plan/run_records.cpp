@@ -140,7 +140,7 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
         const RowsAhead ahead{along ? from + kAheadBytes : from + panel * pitch_, rows_.data()};
         if (!large_) {
             kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, count, KernelStores{false, prefetch_}, ahead);
-        } else if ((phases | at * width % kLine) == 0) {
+        } else if ((phases | at * width % kLine) == 0 && (count % line_records == 0 || at + count == records_)) {
             const std::int64_t whole = count - count % line_records;
             if (whole != 0) kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, whole, {true, true}, ahead);
             if (whole != count) {
