@@ -18,11 +18,12 @@ namespace {
 constexpr std::int64_t kTwoGiB = std::int64_t{1} << 31;
 
 // Where oneDNN's reorder is right and moves every bit as it is: f16, bf16 and f8 pass through f32
-// there, which quiets signalling NaNs; f64 is not implemented everywhere; offsets of 32 bits are
-// feared in what spans 2 GiB; padding of a blocked source may hold anything and would be copied.
+// there, which quiets signalling NaNs, and so does s32 between some blocked layouts, which rounds what
+// takes more than 24 bits; f64 is not implemented everywhere; offsets of 32 bits are feared in what spans
+// 2 GiB; padding of a blocked source may hold anything and would be copied.
 bool onednn_is_exact(const Layout& src, const Layout& dst, onednn::DataType type) {
     using onednn::DataType;
-    const bool exact = type == DataType::f32 || type == DataType::s32 || type == DataType::s8 || type == DataType::u8;
+    const bool exact = type == DataType::f32 || type == DataType::s8 || type == DataType::u8;
     return exact && !dst.empty() && !src.padded() && src.span() < kTwoGiB && dst.span() < kTwoGiB &&
            onednn::can_describe(src, type) && onednn::can_describe(dst, type) && !src.self_overlaps();
 }
