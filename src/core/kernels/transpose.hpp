@@ -27,7 +27,7 @@ struct Tile {
     static constexpr int kLanes = Simd::kBytes / 16;
 
     // Step 1.
-    static inline void transpose_inside_lanes(Vector (&x)[kPerLane]) {
+    [[gnu::always_inline]] static inline void transpose_inside_lanes(Vector (&x)[kPerLane]) {
 #pragma GCC unroll 4
         for (int stage = 1; stage < kPerLane; stage *= 2) {
             Vector z[kPerLane];

@@ -72,9 +72,11 @@ Candidate transpose_candidate(const std::vector<Loop>& loops, std::int64_t items
     const std::int64_t left = a.length % side;
     const std::int64_t narrow = left <= side / 2 && side > per_lane ? (left + per_lane - 1) / per_lane : 0;
     const std::int64_t whole = a.length / side + (left != 0 && narrow == 0 ? 1 : 0);
+    // Lanes that end inside a register take several loads where there are no masked ones.
+    const double load_lane = left % per_lane != 0 && kernels.vector_bytes < 64 ? 3.0 : 1.0;
     const double per_row_of_tiles =
         static_cast<double>(whole * side) * (per_vector + inside_lanes) +
-        static_cast<double>(narrow) * (static_cast<double>(side) + static_cast<double>(per_lane) * (1.5 + inside_lanes));
+        static_cast<double>(narrow) * (load_lane * static_cast<double>(side) + static_cast<double>(per_lane) * (1.5 + inside_lanes));
     const double partial = b.length < side ? 2.0 : 1.0;
     candidate.cost = partial * per_row_of_tiles * static_cast<double>((b.length + side - 1) / side) /
                      static_cast<double>(a.length * b.length * itemsize);
