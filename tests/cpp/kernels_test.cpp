@@ -353,7 +353,7 @@ private:
             for (std::int64_t j = 0; j < in; j += tile) {
                 const std::int64_t readable = std::min(in - j, tile + 64 / width);
                 kernels_.transpose_lines[log2](src, src_rows.data() + j, room.dst() + j * width, dst_rows.data(), out,
-                                               readable, std::min(tile, in - j), j == 0, ahead);
+                                               readable, std::min(tile, in - j), j == 0, {j / tile % 2 == 0, true}, ahead);
             }
         }
         for (std::int64_t i = 0; i < out; ++i) {

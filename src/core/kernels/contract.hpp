@@ -151,13 +151,13 @@ struct Kernels {
     void (*transpose[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                          const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
                          KernelStores stores, RowsAhead ahead) noexcept;
-    // The same with rows of any alignment and non-temporal stores. Of every row of the destination it
+    // The same by way of a stage, with rows of any alignment and every line stored once. Of every row of the destination it
     // writes the lines that start in its first `owned` elements, so that neighbours share none, and
     // with `first` also what lies before the first line. rows_in >= owned + a line's worth of source
     // rows are readable, or the rows end with rows_in. At most kMaxPanelBytes / width rows_in.
     void (*transpose_lines[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
-                               std::int64_t owned, bool first, RowsAhead ahead) noexcept;
+                               std::int64_t owned, bool first, KernelStores stores, RowsAhead ahead) noexcept;
     // The same for elements in cells: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * cell]. Without
     // non-temporal stores it writes the first `owned` elements of every row. Null where the ISA has no byte
     // permute. At most kMaxCellPanelBytes / width rows_in.

@@ -198,14 +198,18 @@ void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* ds
 // Writes the lines of one panel's rows out of a staging buffer: see transpose_lines in the contract.
 template <class Simd>
 inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* dst, const std::int64_t* dst_rows,
-                         std::int64_t rows, std::int64_t end, std::int64_t limit, bool first) {
+                         std::int64_t rows, std::int64_t end, std::int64_t limit, bool first, bool nontemporal) {
     for (std::int64_t row = 0; row < rows; ++row) {
         std::byte* to = dst + dst_rows[row];
         const std::byte* from = stage + row * pitch;
         std::int64_t k = to_line(to);
         if (k > end) k = end;
         if (first) move_short(from, to, k);
-        for (; k < limit && k + kLine <= end; k += kLine) stream_line<Simd>(from + k, to + k);
+        if (nontemporal) {
+            for (; k < limit && k + kLine <= end; k += kLine) stream_line<Simd>(from + k, to + k);
+        } else {
+            for (; k < limit && k + kLine <= end; k += kLine) move_line<Simd>(from + k, to + k);
+        }
         if (k < limit) move_short(from + k, to + k, end - k);
     }
 }
@@ -215,7 +219,7 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
 template <class Simd, int width>
 void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                      std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first,
-                     RowsAhead ahead) noexcept {
+                     KernelStores stores, RowsAhead ahead) noexcept {
     using Panel = Tile<Simd, width>;
     constexpr std::int64_t kPitch = kMaxPanelBytes + kLine;  // bytes; not a power of two: spreads the cache sets
     alignas(64) std::byte stage[2][Panel::kSide * kPitch];
@@ -232,7 +236,8 @@ void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::by
             Panel::template cover<false, true>(src + i * width, src_rows, stage[now], stage_rows, rows, rows_in,
                                                 {ahead.src + i * width, ahead.rows});
         }
-        stream_panel<Simd>(stage[1 - now], kPitch, dst, dst_rows + i - Panel::kSide, waiting, end, limit, first);
+        stream_panel<Simd>(stage[1 - now], kPitch, dst, dst_rows + i - Panel::kSide, waiting, end, limit, first,
+                           stores.nontemporal);
         waiting = rows > 0 ? rows : 0;
         if (waiting == 0) break;
     }

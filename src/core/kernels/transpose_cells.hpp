@@ -69,7 +69,7 @@ public:
                 }
             }
             if (stores.nontemporal) {
-                stream_panel<Simd>(stage[1 - now], kPitch, dst, dst_rows + i - kStep, waiting, end, limit, first);
+                stream_panel<Simd>(stage[1 - now], kPitch, dst, dst_rows + i - kStep, waiting, end, limit, first, true);
             } else {
                 for (std::int64_t row = 0; row < waiting; ++row) {
                     move_row<Simd>(stage[1 - now] + row * kPitch, dst + dst_rows[i - kStep + row], limit, 0);

@@ -86,6 +86,15 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
         leaf.shift_to_lines = lines && !aligned;
         return StoreMode::nontemporal;
     }
+    // Rows of the destination a little longer than a power of two lie in few sets of the first-level cache,
+    // and a line that two stores share is gone between them: panels are staged, and each line stored once.
+    const std::int64_t over = leaf.a_chained ? 0 : leaf.a.dst_stride & 2047;
+    if (width >= 2 && over > 0 && over < kLine && row >= 1024) {
+        leaf.b.tile = std::min(leaf.b.extent, panel(384));
+        leaf.a.tile = std::min(leaf.a.extent, panel(512));
+        leaf.kind = KernelKind::transpose_lines;
+        return StoreMode::cached;
+    }
     leaf.b.tile = std::min(leaf.b.extent, panel(512));
     leaf.a.tile = std::min(leaf.a.extent, panel(512));
     return StoreMode::cached;

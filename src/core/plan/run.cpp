@@ -182,7 +182,7 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
             const std::int64_t left = leaf.b.extent - unit.b_tile * leaf.b.tile;
             const std::int64_t readable = std::min(left, leaf.b.tile + extra_rows(leaf.itemsize));
             kernels_->transpose_lines[width](src, src_rows, dst, dst_rows, a_steps, readable, b_steps,
-                                             unit.b_tile == 0, ahead);
+                                             unit.b_tile == 0, stores, ahead);
             return;
         }
     }

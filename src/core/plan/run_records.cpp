@@ -149,7 +149,7 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
             }
         } else {
             const std::int64_t readable = std::min(records_ - at, count + line_records);
-            kernels_->transpose_lines[element](from, rows_.data(), to, dst_rows, fields, readable, count, at == 0, ahead);
+            kernels_->transpose_lines[element](from, rows_.data(), to, dst_rows, fields, readable, count, at == 0, {true, true}, ahead);
         }
     }
 }
