@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kBytesPerThread = 192 * 1024;
 // Several nests that read one source take turns in slices of this many bytes, so that lines of the
 // source that they share are read once.
-constexpr std::int64_t kSliceBytes = 128 * 1024;
+constexpr std::int64_t kSliceBytes = 16 * 1024;
 
 // Bytes of the source that a nest reads, each counted once.
 std::int64_t source_bytes(const Nest& nest) {
