@@ -15,7 +15,19 @@ SHAPES = {
     "no channels": (2, 0, 3, 3),
     "no rows": (3, 16, 0, 2),
 }
-TAGS = ["nchw", "nhwc", "chwn", "nChw16c", "nChw8c", "nChw4c", "ABcd16a16b", "ABcd4b16a4b", "ABcd8b8a", "NChw32n32c", "aBcd32b"]
+TAGS = [
+    "nchw",
+    "nhwc",
+    "chwn",
+    "nChw16c",
+    "nChw8c",
+    "nChw4c",
+    "ABcd16a16b",
+    "ABcd4b16a4b",
+    "ABcd8b8a",
+    "NChw32n32c",
+    "aBcd32b",
+]
 # Patterns of all kinds: NaN payloads, -0.0, denormals.
 DTYPES = ["float32", "int32", "int8", "uint8", "float16", "bfloat16", "float8_e5m2", "float64", "int64", "S3"]
 
