@@ -88,8 +88,9 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
     }
     // Rows of the destination a little longer than a power of two lie in few sets of the first-level cache,
     // and a line that two stores share is gone between them: panels are staged, and each line stored once.
+    // (Not by shorter vectors, which share lines anyway: it takes them 2.5 times the instructions.)
     const std::int64_t over = leaf.a_chained ? 0 : leaf.a.dst_stride & 2047;
-    if (width >= 2 && over > 0 && over < kLine && row >= 1024) {
+    if (context.kernels->vector_bytes == kLine && width >= 2 && over > 0 && over < kLine && row >= 1024) {
         leaf.b.tile = std::min(leaf.b.extent, panel(384));
         leaf.a.tile = std::min(leaf.a.extent, panel(512));
         leaf.kind = KernelKind::transpose_lines;
