@@ -91,7 +91,7 @@ def draw(folder: pathlib.Path, records: list[Record]) -> list[str]:
     drawn = []
     for group in dict.fromkeys(r.group for r in records):
         chosen = [r for r in records if r.group == group and r.ours]
-        if not chosen or group in ("small", "threads", "planning"):
+        if not chosen or group in ("small", "threads", "planning", "tuned"):
             continue
         figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
         draw_group(axes, group, chosen)

@@ -194,6 +194,13 @@ def _runtime(records: list[Record]) -> list[Verdict]:
         times = [(name, value) for name, value in times if value is not None]
         if times:
             found.append(_limit("plan building", text, times, most, seconds))
+    tuned = [
+        (r.name, r.ours["min"] / r.contestants["ours, tuned"]["min"]) for r in records if "ours, tuned" in r.contestants
+    ]
+    if tuned:
+        found.append(
+            _line("a tuned primitive against one as planned", "never slower (>= 0.97)", tuned, NEVER_SLOWER, _times)
+        )
     gains = _thread_gain([r for r in records if r.group == "threads"])
     if gains:
         found.append(_line("more threads against fewer", "never slower (>= 0.97)", gains, NEVER_SLOWER, _times))

@@ -33,8 +33,8 @@ bool same_strides(std::span<const std::int64_t> shape, std::span<const std::int6
 
 }  // namespace
 
-BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests)
-    : splits_(chain.splits()), folded_(chain::fold(chain, max_nests)) {
+BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests, bool tune)
+    : splits_(chain.splits()), tune_(tune), folded_(chain::fold(chain, max_nests)) {
     sources.push_back(Port{onednn::kArgSrc, "src", src});
     const std::vector<Dims>& outputs = chain.outputs();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -68,7 +68,7 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vecto
     }
     auto plans = std::make_shared<Plans>();
     for (std::size_t pass = 0; pass < folded_.passes; ++pass) {
-        plans->push_back(std::make_unique<const Plan>(inputs, outputs, folded_.transfers(pass, strides)));
+        plans->push_back(std::make_unique<const Plan>(inputs, outputs, folded_.transfers(pass, strides), tune_));
     }
     return plans;
 }
@@ -211,10 +211,8 @@ void BuiltChain::run_plans(const Plans& plans, const std::byte* src, std::byte* 
         from.push_back(scratch.get() + place);
         to.push_back(scratch.get() + place);
     }
-    std::uintptr_t addresses = 0;
-    for (const std::byte* dst : to) addresses |= reinterpret_cast<std::uintptr_t>(dst);
     for (const auto& plan : plans) {
-        if (plan->bytes() > 0) plan->program(addresses, threads).execute(from.data(), to.data(), threads);
+        if (plan->bytes() > 0) plan->program(from.data(), to.data(), to.size(), threads).execute(from.data(), to.data(), threads);
     }
     give_back(std::move(scratch));
 }
@@ -223,13 +221,13 @@ void BuiltChain::run(const std::byte* const* srcs, std::byte* const* dsts, const
     run_plans(*row_major_, srcs[0], dsts, get_num_threads());
 }
 
-std::string BuiltChain::impl_info() const { return row_major_->front()->program(0, get_num_threads()).impl_info(); }
+std::string BuiltChain::impl_info() const { return row_major_->front()->impl_info(); }
 
 std::string BuiltChain::explain() const {
     std::string text = title_ + folded_.story;
     const int threads = get_num_threads();
     for (std::size_t pass = 0; pass < row_major_->size(); ++pass) {
-        text += "pass " + std::to_string(pass + 1) + ", " + (*row_major_)[pass]->program(0, threads).explain();
+        text += "pass " + std::to_string(pass + 1) + ", " + (*row_major_)[pass]->explain(threads);
     }
     return text;
 }

@@ -23,8 +23,8 @@ namespace dnnmove::python {
 // memory; may be called from many threads at once, each with scratch memory of its own.
 class BuiltChain final : public Executable {
 public:
-    // `src` is plain, and `chain` starts from its layout.
-    BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests);
+    // `src` is plain, and `chain` starts from its layout. `tune`: as a Plan's.
+    BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests, bool tune);
     ~BuiltChain() override;
 
     // x: an array that lies as the source descriptor says, or such a Memory. out: None, an array or,
@@ -63,6 +63,7 @@ private:
 
     std::string title_;
     bool splits_;
+    bool tune_;
     chain::Folded folded_;
     std::vector<std::int64_t> places_;  // of the intermediates within the scratch memory, bytes
     std::int64_t scratch_bytes_ = 0;

@@ -78,15 +78,13 @@ void check_overlap(const Plan& plan, const Operand* inputs, std::size_t input_co
 void execute(const Plan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
              int threads) {
     if (plan.bytes() == 0) return;
-    std::uintptr_t addresses = 0;
-    for (std::size_t i = 0; i < dst_count; ++i) addresses |= reinterpret_cast<std::uintptr_t>(dsts[i]);
-    const Program& program = plan.program(addresses, threads);
-    if (plan.bytes() <= kKeepGil) {
-        program.execute(srcs, dsts, threads);
+    const auto run = [&] { plan.program(srcs, dsts, dst_count, threads).execute(srcs, dsts, threads); };
+    if (plan.bytes() <= kKeepGil && !plan.tunes()) {
+        run();
         return;
     }
     const ReleasedGil released;
-    program.execute(srcs, dsts, threads);
+    run();
 }
 
 PyRef run_single(const Plan& plan, const Operand& data, const Operand* out, std::string_view data_name, int threads) {

@@ -148,16 +148,16 @@ void register_chain(py::module_& module) {
     define_steps(type);
     type.def(
             "build",
-            [](const Chain& self, py::handle max_nests) {
+            [](const Chain& self, py::handle max_nests, py::handle tune) {
                 const std::int64_t limit = parse_integer(max_nests.ptr(), "max_nests");
                 if (limit < 1 || limit > static_cast<std::int64_t>(chain::kMaxPieces)) {
                     throw ValueError("max_nests (" + std::to_string(limit) + ") must lie in [1, " +
                                      std::to_string(chain::kMaxPieces) + "]");
                 }
-                auto built = std::make_shared<const BuiltChain>(self.steps, self.src, static_cast<std::size_t>(limit));
+                auto built = std::make_shared<const BuiltChain>(self.steps, self.src, static_cast<std::size_t>(limit), parse_flag(tune.ptr(), "tune"));
                 return py::reinterpret_steal<py::object>(wrap(std::move(built)).release());
             },
-            py::kw_only(), py::arg("max_nests") = chain::kMaxNests, kChainBuildDoc)
+            py::kw_only(), py::arg("max_nests") = chain::kMaxNests, py::arg("tune") = false, kChainBuildDoc)
         .def_property_readonly("src_desc", [](const Chain& self) { return self.src; }, "MemoryDesc of the input.")
         .def_property_readonly("dst_descs", &dst_descs, "MemoryDescs of what the steps so far give, branch by branch.")
         .def("__eq__", [](const Chain& self, const py::object& other) -> py::object {

@@ -246,7 +246,7 @@ BGR to RGB:
 [[30, 20, 10]]
 )doc";
 
-inline constexpr const char* kChainBuildDoc = R"doc(build(self, *, max_nests=64)
+inline constexpr const char* kChainBuildDoc = R"doc(build(self, *, max_nests=64, tune=False)
 --
 
 Compose the steps.
@@ -257,6 +257,8 @@ max_nests : int, default 64
     How many strided copies one output may take (at most 256). Where the steps need more, for
     instance a reshape across axes that were transposed and have no common factors, an intermediate
     array is written and read again, where that is the fewest bytes, and ``passes`` says so.
+tune : bool, default False
+    Whether the first call measures variants of every pass and keeps the fastest (see `dnnmove.tuning`).
 
 Returns
 -------

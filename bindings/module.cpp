@@ -15,6 +15,7 @@
 #include "reorder.hpp"
 #include "runtime.hpp"
 #include "shuffle.hpp"
+#include "tuning.hpp"
 
 namespace {
 
@@ -42,4 +43,5 @@ PYBIND11_MODULE(_core, module) {
     dnnmove::register_openvino_ops(module);
     dnnmove::python::register_reorder(module);
     dnnmove::python::register_shuffle(module);
+    dnnmove::register_tuning(module);
 }

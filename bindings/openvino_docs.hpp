@@ -38,6 +38,8 @@ axis : int, default 1
     The channel axis, in [-ndim, ndim).
 group : int, default 1
     The number of groups (not the size of one), which divides ``data_desc.dims[axis]``.
+tune : bool, default False
+    Whether the first call measures variants of the plan and keeps the fastest (see `dnnmove.tuning`).
 
 Raises
 ------
@@ -82,6 +84,8 @@ data_desc : MemoryDesc
     Dims, dtype and plain layout of the input.
 input_order : sequence of int or 1-D integer array, default ()
     Every integer of [0, ndim) once; empty reverses the axes.
+tune : bool, default False
+    Whether the first call measures variants of the plan and keeps the fastest (see `dnnmove.tuning`).
 
 Raises
 ------
@@ -127,6 +131,8 @@ axis : int or integer array of shape () or (1,)
     The axis to split, in [-ndim, ndim).
 split_lengths : sequence of int or 1-D integer array
     Length of each part in elements, which sum to ``data_desc.dims[axis]``; at most one -1.
+tune : bool, default False
+    Whether the first call measures variants of the plan and keeps the fastest (see `dnnmove.tuning`).
 
 Raises
 ------
@@ -175,6 +181,8 @@ axes_mapping : sequence of int or 1-D integer array, optional
     With ``mode='explicit'`` only: the target's axis of each axis of the data, strictly increasing.
 mode : {'numpy', 'explicit', 'bidirectional'}, default 'numpy'
     How the axes are laid onto the target's.
+tune : bool, default False
+    Whether the first call measures variants of the plan and keeps the fastest (see `dnnmove.tuning`).
 
 Raises
 ------

@@ -46,7 +46,9 @@ constexpr const char* name_of(Op op) {
 }
 
 template <Op kOp>
-Desc<kOp> make_desc(const py::object& data, Dims parameters, std::string arguments) {
+Desc<kOp> make_desc(const py::object& data, Dims parameters, std::string arguments, const py::object& tune) {
+    const bool tunes = parse_flag(tune.ptr(), "tune");
+    if (tunes) arguments += ", tune=True";
     if (!py::isinstance<MemoryDesc>(data)) {
         throw TypeError("data_desc must be a MemoryDesc, not " + type_name(data.ptr()));
     }
@@ -56,7 +58,7 @@ Desc<kOp> make_desc(const py::object& data, Dims parameters, std::string argumen
         throw ValueError("data_desc (" + desc.src.repr() + ") has a blocked layout: reorder to a plain one first");
     }
     desc.plan = plan_operation(kOp, desc.parameters, {layout.dims, layout.strides}, layout.itemsize, nullptr,
-                               "data_desc.dims");
+                               "data_desc.dims", tunes);
     for (const Placement& out : desc.plan->outputs()) {
         desc.dsts.push_back({Layout::strided(out.shape, out.strides, layout.itemsize), desc.src.dtype, {}});
     }
@@ -107,39 +109,40 @@ py::class_<Desc<kOp>> define(py::module_& module, const char* doc, const char* d
 
 void register_openvino_ops(py::module_& module) {
     define<Op::shuffle_channels>(module, kShuffleChannelsClassDoc, kShuffleChannelsDescDoc)
-        .def(py::init([](const py::object& data, const py::object& axis, const py::object& group) {
+        .def(py::init([](const py::object& data, const py::object& axis, const py::object& group, const py::object& tune) {
                  const std::int64_t at = parse_integer(axis.ptr(), "axis");
                  const std::int64_t groups = parse_integer(group.ptr(), "group");
                  return make_desc<Op::shuffle_channels>(
-                     data, {at, groups}, ", axis=" + std::to_string(at) + ", group=" + std::to_string(groups));
+                     data, {at, groups}, ", axis=" + std::to_string(at) + ", group=" + std::to_string(groups), tune);
              }),
-             py::arg("data_desc"), py::arg("axis") = 1, py::arg("group") = 1,
-             "__init__(self, data_desc, axis=1, group=1)\n--\n\n");
+             py::arg("data_desc"), py::arg("axis") = 1, py::arg("group") = 1, py::kw_only(), py::arg("tune") = false,
+             "__init__(self, data_desc, axis=1, group=1, *, tune=False)\n--\n\n");
 
     define<Op::transpose>(module, kTransposeClassDoc, kTransposeDescDoc)
-        .def(py::init([](const py::object& data, const py::object& order) {
+        .def(py::init([](const py::object& data, const py::object& order, const py::object& tune) {
                  Dims axes = parse_integers(order.ptr(), "input_order");
                  std::string arguments = ", input_order=" + to_string(axes);
-                 return make_desc<Op::transpose>(data, std::move(axes), std::move(arguments));
+                 return make_desc<Op::transpose>(data, std::move(axes), std::move(arguments), tune);
              }),
-             py::arg("data_desc"), py::arg("input_order") = py::tuple(),
-             "__init__(self, data_desc, input_order=())\n--\n\n");
+             py::arg("data_desc"), py::arg("input_order") = py::tuple(), py::kw_only(), py::arg("tune") = false,
+             "__init__(self, data_desc, input_order=(), *, tune=False)\n--\n\n");
 
     define<Op::variadic_split>(module, kVariadicSplitClassDoc, kVariadicSplitDescDoc)
-        .def(py::init([](const py::object& data, const py::object& axis, const py::object& split_lengths) {
+        .def(py::init([](const py::object& data, const py::object& axis, const py::object& split_lengths,
+                         const py::object& tune) {
                  Dims parameters{parse_axis(axis.ptr(), "axis")};
                  const Dims lengths = parse_integers(split_lengths.ptr(), "split_lengths");
                  parameters.insert(parameters.end(), lengths.begin(), lengths.end());
                  std::string arguments =
                      ", axis=" + std::to_string(parameters[0]) + ", split_lengths=" + to_string(lengths);
-                 return make_desc<Op::variadic_split>(data, std::move(parameters), std::move(arguments));
+                 return make_desc<Op::variadic_split>(data, std::move(parameters), std::move(arguments), tune);
              }),
-             py::arg("data_desc"), py::arg("axis"), py::arg("split_lengths"),
-             "__init__(self, data_desc, axis, split_lengths)\n--\n\n");
+             py::arg("data_desc"), py::arg("axis"), py::arg("split_lengths"), py::kw_only(), py::arg("tune") = false,
+             "__init__(self, data_desc, axis, split_lengths, *, tune=False)\n--\n\n");
 
     define<Op::broadcast>(module, kBroadcastClassDoc, kBroadcastDescDoc)
         .def(py::init([](const py::object& data, const py::object& target, const py::object& mapping,
-                         const py::object& mode) {
+                         const py::object& mode, const py::object& tune) {
                  const ops::BroadcastMode kind = ops::parse_broadcast_mode(parse_text(mode.ptr(), "mode"));
                  const Dims shape = parse_integers(target.ptr(), "target_shape");
                  Dims parameters{static_cast<std::int64_t>(kind), mapping.is_none() ? 0 : 1,
@@ -152,11 +155,11 @@ void register_openvino_ops(py::module_& module) {
                      arguments += ", axes_mapping=" + to_string(axes);
                  }
                  arguments += ", mode=" + short_repr(mode.ptr());
-                 return make_desc<Op::broadcast>(data, std::move(parameters), std::move(arguments));
+                 return make_desc<Op::broadcast>(data, std::move(parameters), std::move(arguments), tune);
              }),
              py::arg("data_desc"), py::arg("target_shape"), py::arg("axes_mapping") = py::none(),
-             py::arg("mode") = "numpy",
-             "__init__(self, data_desc, target_shape, axes_mapping=None, mode='numpy')\n--\n\n");
+             py::arg("mode") = "numpy", py::kw_only(), py::arg("tune") = false,
+             "__init__(self, data_desc, target_shape, axes_mapping=None, mode='numpy', *, tune=False)\n--\n\n");
 }
 
 }  // namespace dnnmove

@@ -49,7 +49,7 @@ struct ArrayLayout {
 // itself. `name` is what errors call the shape of the data.
 std::shared_ptr<const Plan> plan_operation(Op op, std::span<const std::int64_t> parameters, const ArrayLayout& data,
                                            std::int64_t itemsize, const std::vector<ArrayLayout>* outs,
-                                           std::string_view name);
+                                           std::string_view name, bool tune = false);
 
 // The same for a concatenation.
 std::shared_ptr<const Plan> plan_concat(std::int64_t axis, const std::vector<ArrayLayout>& arrays, std::int64_t itemsize,

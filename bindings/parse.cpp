@@ -144,6 +144,11 @@ std::string_view parse_text(PyObject* object, std::string_view name) {
     return {text, static_cast<std::size_t>(size)};
 }
 
+bool parse_flag(PyObject* object, std::string_view name) {
+    if (!PyBool_Check(object)) throw TypeError(std::string(name) + " must be a bool, not " + type_name(object));
+    return object == Py_True;
+}
+
 int parse_threads(PyObject* object, std::string_view name) {
     const std::int64_t value = parse_integer(object, name);
     if (value < 1 || value > kMaxThreads) {

@@ -64,6 +64,9 @@ Dims parse_integers(PyObject* object, std::string_view name);
 // A str.
 std::string_view parse_text(PyObject* object, std::string_view name);
 
+// A bool.
+bool parse_flag(PyObject* object, std::string_view name);
+
 // A number of threads in [1, kMaxThreads].
 int parse_threads(PyObject* object, std::string_view name);
 

@@ -2,9 +2,12 @@
 #include "plan_cache.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <list>
 #include <unordered_map>
+
+#include "plan/tuning.hpp"
 
 namespace dnnmove {
 namespace {
@@ -55,8 +58,8 @@ Placement place(Dims shape, Dims strides, std::int64_t itemsize) {
     return placement;
 }
 
-Plan::Plan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers)
-    : inputs_(std::move(inputs)), outputs_(std::move(outputs)), transfers_(std::move(transfers)) {
+Plan::Plan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers, bool tune)
+    : inputs_(std::move(inputs)), outputs_(std::move(outputs)), transfers_(std::move(transfers)), tune_(tune) {
     for (const Transfer& transfer : transfers_) {
         std::int64_t bytes = transfer.nest.itemsize;
         for (const Loop& loop : transfer.nest.loops) bytes *= loop.extent;
@@ -75,16 +78,54 @@ Plan::~Plan() {
     }
 }
 
-const Program& Plan::build(std::size_t slot, int threads) const {
-    const std::lock_guard lock(mutex_);
-    const Built* before = built_[slot].load(std::memory_order_relaxed);
-    if (before != nullptr && before->threads >= threads) return before->program;
+PlanOptions Plan::options_for(std::size_t slot, int threads) const {
     PlanOptions options;
     options.threads = threads;
     options.dst_alignment = std::int64_t{1} << slot;
-    const auto* built = new Built{Program(transfers_, options), threads, before};
+    return options;
+}
+
+const Program& Plan::build(std::size_t slot, const std::byte* const* srcs, std::byte* const* dsts, int threads) const {
+    const std::lock_guard lock(mutex_);
+    const Built* before = built_[slot].load(std::memory_order_relaxed);
+    if (before != nullptr && before->threads >= threads) return before->program;
+    PlanOptions options = options_for(slot, threads);
+    double gain = 1;
+    if (tune_ || !tuned_problems::none()) {
+        std::string problem = problem_of(transfers_, options);
+        std::optional<Tuned> tuned = tuned_problems::find(problem);
+        if (!tuned && tune_) {
+            tuned = dnnmove::tune(transfers_, options, srcs, dsts, threads);
+            tuned_problems::insert(std::move(problem), *tuned);
+        }
+        if (tuned) {
+            options.variant = tuned->variant;
+            gain = tuned->gain;
+        }
+    }
+    const auto* built = new Built{Program(transfers_, options), threads, gain, before};
     built_[slot].store(built, std::memory_order_release);
+    last_ = built;
     return built->program;
+}
+
+std::string Plan::impl_info() const { return "native:" + std::string(to_string(best_isa())); }
+
+std::string Plan::explain(int threads) const {
+    const std::lock_guard lock(mutex_);
+    if (last_ == nullptr) {
+        const std::string text = Program(transfers_, options_for(alignment_slot(0), threads)).explain();
+        return tune_ ? text + "  to be tuned by the first call\n" : text;
+    }
+    std::string text = last_->program.explain();
+    if (last_->gain > 1) {
+        char times[32];
+        std::snprintf(times, sizeof times, "%.2f", last_->gain);
+        text += std::string("  tuned: ") + times + " times faster than the planner's own choice\n";
+    } else if (tune_) {
+        text += "  tuned: the planner's own choice is the fastest\n";
+    }
+    return text;
 }
 
 void PlanKey::push_slowly(std::int64_t word) {

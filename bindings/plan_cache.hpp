@@ -28,7 +28,8 @@ Placement place(Dims shape, Dims strides, std::int64_t itemsize);
 // but for the programs, which are built on first use for each alignment. Safe to share.
 class Plan {
 public:
-    Plan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers);
+    // With `tune` the first call measures variants of the plan (plan/tuning.hpp) and keeps the fastest.
+    Plan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers, bool tune = false);
     ~Plan();
     Plan(const Plan&) = delete;
     Plan& operator=(const Plan&) = delete;
@@ -38,18 +39,27 @@ public:
     const std::vector<Transfer>& transfers() const noexcept { return transfers_; }
     std::int64_t bytes() const noexcept { return bytes_; }  // written by one call
 
-    // For destinations whose addresses, or-ed together, are `addresses`, and at most `threads` threads.
-    const Program& program(std::uintptr_t addresses, int threads) const {
+    bool tunes() const noexcept { return tune_; }
+
+    // For a call on this memory with at most `threads` threads. Where the plan is to be tuned the destinations
+    // are written by the first such call already.
+    const Program& program(const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count, int threads) const {
+        std::uintptr_t addresses = 0;
+        for (std::size_t i = 0; i < dst_count; ++i) addresses |= reinterpret_cast<std::uintptr_t>(dsts[i]);
         const std::size_t slot = alignment_slot(addresses);
         const Built* built = built_[slot].load(std::memory_order_acquire);
         if (built != nullptr && built->threads >= threads) return built->program;
-        return build(slot, threads);
+        return build(slot, srcs, dsts, threads);
     }
+    std::string impl_info() const;
+    // How the last call that had to plan runs; before the first, how one with aligned outputs will.
+    std::string explain(int threads) const;
 
 private:
     struct Built {
         Program program;
         int threads;
+        double gain;            // by tuning
         const Built* previous;  // kept: another thread may be executing it
     };
     static constexpr std::size_t kSlots = 7;  // alignments 1, 2, 4 ... 64
@@ -58,14 +68,17 @@ private:
         const auto zeros = static_cast<std::size_t>(__builtin_ctzll(addresses | finest_));
         return zeros;
     }
-    const Program& build(std::size_t slot, int threads) const;
+    PlanOptions options_for(std::size_t slot, int threads) const;
+    const Program& build(std::size_t slot, const std::byte* const* srcs, std::byte* const* dsts, int threads) const;
 
     std::vector<Placement> inputs_;
     std::vector<Placement> outputs_;
     std::vector<Transfer> transfers_;
     std::int64_t bytes_ = 0;
     std::uintptr_t finest_ = 64;  // alignment beyond this makes no difference
+    bool tune_ = false;
     mutable std::array<std::atomic<const Built*>, kSlots> built_{};
+    mutable const Built* last_ = nullptr;
     mutable std::mutex mutex_;
 };
 

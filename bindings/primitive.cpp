@@ -456,14 +456,12 @@ void execute_arguments(std::shared_ptr<const Executable> executable, PyObject* s
 
 void PlanExecutable::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*) const {
     if (plan_->bytes() == 0) return;
-    std::uintptr_t addresses = 0;
-    for (std::size_t i = 0; i < destinations.size(); ++i) addresses |= reinterpret_cast<std::uintptr_t>(dsts[i]);
     const int threads = get_num_threads();
-    plan_->program(addresses, threads).execute(srcs, dsts, threads);
+    plan_->program(srcs, dsts, destinations.size(), threads).execute(srcs, dsts, threads);
 }
 
-std::string PlanExecutable::impl_info() const { return plan_->program(0, get_num_threads()).impl_info(); }
+std::string PlanExecutable::impl_info() const { return plan_->impl_info(); }
 
-std::string PlanExecutable::explain() const { return plan_->program(0, get_num_threads()).explain(); }
+std::string PlanExecutable::explain() const { return plan_->explain(get_num_threads()); }
 
 }  // namespace dnnmove

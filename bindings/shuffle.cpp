@@ -151,7 +151,7 @@ std::shared_ptr<const Executable> ShufflePd::build() const {
     } else {
         const std::int64_t group = desc_.backward() ? layout.dims[desc_.axis] / desc_.group_size : desc_.group_size;
         executable = std::make_shared<PlanExecutable>(std::make_shared<const Plan>(
-            std::vector<Placement>{}, std::vector<Placement>{}, shuffle_transfers(layout, desc_.axis, group)));
+            std::vector<Placement>{}, std::vector<Placement>{}, shuffle_transfers(layout, desc_.axis, group), desc_.tune));
     }
     if (desc_.backward()) {
         executable->sources.push_back(Port{onednn::kArgDiffDst, "diff_dst", desc_.data});

@@ -20,6 +20,7 @@ struct ShuffleDesc {
     MemoryDesc data;  // of source and destination
     std::size_t axis;
     std::int64_t group_size;
+    bool tune = false;  // native only
 
     bool backward() const { return prop == onednn::PropKind::backward_data; }
     // Throws AxisError and ValueError; messages name `data_desc`, or `diff_data_desc` when backward.

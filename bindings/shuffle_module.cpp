@@ -23,6 +23,14 @@ struct PrimitiveDesc {
     ShufflePd value;
 };
 
+template <bool kBackward>
+Desc<kBackward> make_desc(onednn::PropKind prop, const MemoryDesc& data, const py::object& axis, const py::object& group,
+                          const py::object& tune) {
+    ShuffleDesc desc = ShuffleDesc::make(prop, data, parse_integer(axis.ptr(), "axis"), parse_integer(group.ptr(), "group_size"));
+    desc.tune = parse_flag(tune.ptr(), "tune");
+    return {std::move(desc)};
+}
+
 onednn::PropKind to_forward_kind(const py::object& value) {
     if (!py::isinstance<onednn::PropKind>(value)) {
         throw py::type_error("prop_kind (" + py::repr(value).cast<std::string>() + ") must be a PropKind");
@@ -80,7 +88,7 @@ void define_common(Class& type) {
 template <bool kBackward>
 std::string repr_of(const char* kind, const ShuffleDesc& desc, const std::string& more) {
     return std::string("<Shuffle") + (kBackward ? "Backward" : "Forward") + kind + " of " + desc.data.repr() +
-           ", axis=" + std::to_string(desc.axis) + ", group_size=" + std::to_string(desc.group_size) + more + ">";
+           ", axis=" + std::to_string(desc.axis) + ", group_size=" + std::to_string(desc.group_size) + (desc.tune ? ", tune=True" : "") + more + ">";
 }
 
 constexpr const char* kForwardDoc = R"(ShuffleForward(pd)
@@ -147,6 +155,8 @@ axis : int
     In [-ndim, ndim).
 group_size : int
     The size of one group, in [1, C], dividing C = dims[axis].
+tune : bool, default False
+    Whether the first call measures variants of the native plan and keeps the fastest (see `dnnmove.tuning`).
 
 Raises
 ------
@@ -198,19 +208,18 @@ void define(py::module_& module) {
 
     py::class_<DescT> desc(primitive, "Desc", kDescDoc);
     if constexpr (kBackward) {
-        desc.def(py::init([](const py::object& data, const py::object& axis, const py::object& group) {
-                     return DescT{ShuffleDesc::make(onednn::PropKind::backward_data, to_desc(data, "diff_data_desc"),
-                                                    parse_integer(axis.ptr(), "axis"), parse_integer(group.ptr(), "group_size"))};
+        desc.def(py::init([](const py::object& data, const py::object& axis, const py::object& group, const py::object& tune) {
+                     return make_desc<true>(onednn::PropKind::backward_data, to_desc(data, "diff_data_desc"), axis, group, tune);
                  }),
-                 py::arg("diff_data_desc"), py::arg("axis"), py::arg("group_size"),
-                 "__init__(self, diff_data_desc, axis, group_size)\n--\n\n");
+                 py::arg("diff_data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(), py::arg("tune") = false,
+                 "__init__(self, diff_data_desc, axis, group_size, *, tune=False)\n--\n\n");
     } else {
-        desc.def(py::init([](const py::object& prop, const py::object& data, const py::object& axis, const py::object& group) {
-                     return DescT{ShuffleDesc::make(to_forward_kind(prop), to_desc(data, "data_desc"), parse_integer(axis.ptr(), "axis"),
-                                                    parse_integer(group.ptr(), "group_size"))};
+        desc.def(py::init([](const py::object& prop, const py::object& data, const py::object& axis, const py::object& group,
+                             const py::object& tune) {
+                     return make_desc<false>(to_forward_kind(prop), to_desc(data, "data_desc"), axis, group, tune);
                  }),
-                 py::arg("prop_kind"), py::arg("data_desc"), py::arg("axis"), py::arg("group_size"),
-                 "__init__(self, prop_kind, data_desc, axis, group_size)\n--\n\n");
+                 py::arg("prop_kind"), py::arg("data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(),
+                 py::arg("tune") = false, "__init__(self, prop_kind, data_desc, axis, group_size, *, tune=False)\n--\n\n");
     }
     define_common<kBackward>(desc);
     desc.def("__repr__", [](const DescT& self) { return repr_of<kBackward>(".Desc", self.value, ""); });

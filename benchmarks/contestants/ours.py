@@ -40,20 +40,20 @@ def eager_call(case: Case) -> tuple[str, dict[str, Any]]:
 PRIMITIVES = ("transpose", "shuffle", "split", "broadcast") if hasattr(dm, "Transpose") else ()
 
 
-def primitive(problem: Problem) -> Any:
-    """The primitive of a case."""
+def primitive(problem: Problem, **more: Any) -> Any:
+    """The primitive of a case; ``more`` goes to its Desc."""
     if not hasattr(dm, "Transpose"):
         raise UnsupportedError("this build has no primitives")
     case, p = problem.case, problem.case.params
     desc = dm.MemoryDesc.of(problem.inputs[0])
     if case.op == "transpose":
-        return dm.Transpose(dm.Transpose.Desc(desc, p["order"]))
+        return dm.Transpose(dm.Transpose.Desc(desc, p["order"], **more))
     if case.op == "shuffle":
-        return dm.ShuffleChannels(dm.ShuffleChannels.Desc(desc, p["axis"], p["group"]))
+        return dm.ShuffleChannels(dm.ShuffleChannels.Desc(desc, p["axis"], p["group"], **more))
     if case.op == "split":
-        return dm.VariadicSplit(dm.VariadicSplit.Desc(desc, p["axis"], p["lengths"]))
+        return dm.VariadicSplit(dm.VariadicSplit.Desc(desc, p["axis"], p["lengths"], **more))
     if case.op == "broadcast":
-        return dm.Broadcast(dm.Broadcast.Desc(desc, p["target"]))
+        return dm.Broadcast(dm.Broadcast.Desc(desc, p["target"], **more))
     raise UnsupportedError(f"no primitive for {case.op}")
 
 
@@ -120,6 +120,13 @@ def contestants(problem: Problem) -> list[Contestant]:
     if case.op == "chain":
         names["f"] = chain(problem)
         return [ready("ours", "f(x", names), *chain_steps(problem)]
+    if case.group == "tuned":
+        dm.tuning.clear()
+        tuned = primitive(problem, tune=True)
+        return [
+            ready("ours", "f(x", names | {"f": primitive(problem)}),
+            ready("ours, tuned", "f(x", names | {"f": tuned}),
+        ]
     call, more = eager_call(case)
     names |= more
     if case.output == "new":

@@ -17,6 +17,7 @@ OPERATIONS = (
     "chain",
     "threads",
     "planning",
+    "tuned",
 )
 
 

@@ -1,6 +1,7 @@
 """Data-movement primitives of deep-learning inference engines on CPU arrays."""
 
 import dnnmove._preload  # noqa: F401  (first: it makes dnnmove._core importable)
+from dnnmove import tuning
 from dnnmove._caches import clear_caches
 from dnnmove._chain import LazyArray, chain
 from dnnmove._core import (
@@ -87,5 +88,6 @@ __all__ = [
     "shuffle_channels",
     "split",
     "transpose",
+    "tuning",
     "variadic_split",
 ]

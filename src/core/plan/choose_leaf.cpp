@@ -6,17 +6,21 @@
 namespace dnnmove {
 namespace {
 
+constexpr double kCannot = std::numeric_limits<double>::infinity();
 constexpr double kCallCycles = 60;  // of one kernel call and of the loops around it
 
 }  // namespace
 
 Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context) {
     Candidate best;
+    std::vector<Candidate> others;  // where the variant asks for one of them
+    const auto rank = static_cast<std::size_t>(context.variant.kernel);
     const auto consider = [&](Candidate candidate) {
         std::int64_t bytes = itemsize;
         for (const std::size_t position : candidate.taken) bytes *= loops[position].extent;
         candidate.cost += kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes));
-        if (candidate.cost < best.cost) best = std::move(candidate);
+        if (candidate.cost < best.cost) std::swap(candidate, best);
+        if (rank > 0 && candidate.cost < kCannot) others.push_back(std::move(candidate));
     };
     const bool pads = std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->pads(); });
     const bool repeats = !loops.empty() && loops.back().src_stride == 0 && continues(loops.back(), itemsize);
@@ -36,6 +40,10 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
             consider(cells_candidate(loops, itemsize, *context.kernels));
         }
         consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
+    }
+    if (rank > 0 && rank <= others.size()) {
+        std::sort(others.begin(), others.end(), [](const Candidate& one, const Candidate& other) { return one.cost < other.cost; });
+        best = std::move(others[rank - 1]);
     }
     best.leaf.itemsize = itemsize;
     std::sort(best.taken.begin(), best.taken.end());

@@ -62,6 +62,7 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
     const std::int64_t width = leaf.itemsize;
     const std::int64_t side = context.kernels->vector_bytes / width;
     const std::int64_t row = leaf.b.extent * width;  // contiguous bytes of a destination row
+    const std::int64_t asked = context.variant.panel / kLine * kLine;
     const auto panel = [&](std::int64_t bytes) { return std::max(side, bytes / width); };
     // Rows that all start at the same place of a line let tiles be shifted onto the lines.
     std::int64_t phases = leaf.a.dst_stride | kLine;
@@ -80,7 +81,10 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
         for (const std::int64_t offset : leaf.src_rows) pitches |= offset;
         const std::int64_t rows = rows_in_cache(pitches);
         const std::int64_t line = std::max<std::int64_t>(1, kLine / width);
-        leaf.b.tile = std::min({leaf.b.extent, panel(lines ? kPanelBytes : kUnevenPanelBytes), std::max(rows / line * line, line)});
+        const std::int64_t panel_bytes = asked == 0 ? (lines ? kPanelBytes : kUnevenPanelBytes)
+                                         : lines    ? asked
+                                                    : std::min(asked, kMaxPanelBytes - kLine);
+        leaf.b.tile = std::min({leaf.b.extent, panel(panel_bytes), std::max(rows / line * line, line)});
         leaf.a.tile = std::min(leaf.a.extent, panel(4096));
         if (!lines) leaf.kind = KernelKind::transpose_lines;
         leaf.shift_to_lines = lines && !aligned;
@@ -96,7 +100,7 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
         leaf.kind = KernelKind::transpose_lines;
         return StoreMode::cached;
     }
-    leaf.b.tile = std::min(leaf.b.extent, panel(512));
+    leaf.b.tile = std::min(leaf.b.extent, panel(asked == 0 ? 512 : asked));
     leaf.a.tile = std::min(leaf.a.extent, panel(512));
     return StoreMode::cached;
 }

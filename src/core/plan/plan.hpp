@@ -7,6 +7,7 @@
 #include "kernels/contract.hpp"
 #include "plan/gather_table.hpp"
 #include "plan/nest.hpp"
+#include "plan/variant.hpp"
 
 namespace dnnmove {
 
@@ -28,6 +29,7 @@ struct PlanContext {
     // fills, which ordinary stores suit best, where they are far beyond it.
     bool beyond_cache = false;  // source and destination do not fit into the last-level cache
     bool stream_rows = false;  // nor would a fair part of them
+    Variant variant = {};
 };
 
 // One of the two dimensions that a kernel call covers, `tile` of `extent` steps per call. A remainder

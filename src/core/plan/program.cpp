@@ -103,6 +103,10 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     const bool fills = read < impl->bytes / 8;
     context.beyond_cache = touched >= cache;
     context.stream_rows = fills ? impl->bytes > 4 * cache : touched >= cache + cache / 4;
+    context.variant = options.variant;
+    if (options.variant.stores != Variant::Stores::automatic) {
+        context.large = context.beyond_cache = context.stream_rows = options.variant.stores == Variant::Stores::nontemporal;
+    }
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
     std::vector<bool> taken(transfers.size());
