@@ -200,6 +200,21 @@ public:
         }
     }
 
+    void records() {
+        if (kernels_.split_records == nullptr) return;
+        for (const std::vector<std::int64_t>& widths :
+             {std::vector<std::int64_t>{1, 1}, {7, 9, 11}, {63, 64, 65}, {1, 200, 3, 64}, {192, 128}, {300, 1, 1, 1, 62},
+              std::vector<std::int64_t>(static_cast<std::size_t>(dnnmove::kMaxRecordFields), 20)}) {
+            for (const std::int64_t gap : {0, 9}) {
+                for (const KernelStores stores : all_stores()) {
+                    each_phase([&](const std::byte* src, Room& room) { split_records(widths, gap, src, room, stores); }, "split records");
+                    if (gap != 0) continue;
+                    each_phase([&](const std::byte* src, Room& room) { join_records(widths, src, room, stores); }, "join records");
+                }
+            }
+        }
+    }
+
     void weaves() {
         if (kernels_.weave == nullptr) return;
         for (int width = 1; width <= 16; width *= 2) {
@@ -430,6 +445,47 @@ private:
         count(room, "exchange");
     }
 
+    // Records 2 to 20 of them; the fields lie one after the other, `k` bytes further apart each.
+    static constexpr std::int64_t kFirstRecord = 2;
+    static constexpr std::int64_t kLastRecord = 20;
+    static std::vector<dnnmove::RecordField> fields_of(const std::vector<std::int64_t>& widths) {
+        std::vector<dnnmove::RecordField> fields;
+        std::int64_t at = 3;
+        std::int64_t offset = 0;
+        for (std::size_t k = 0; k < widths.size(); ++k) {
+            fields.push_back({0, offset, at, widths[k]});
+            at += widths[k];
+            offset += kLastRecord * widths[k] + static_cast<std::int64_t>(k);
+        }
+        return fields;
+    }
+
+    void split_records(const std::vector<std::int64_t>& widths, std::int64_t gap, const std::byte* src, Room& room,
+                       KernelStores stores) {
+        const auto fields = fields_of(widths);
+        const std::int64_t pitch = fields.back().at + fields.back().width - 3 + gap;
+        std::byte* dst = room.dst();
+        kernels_.split_records({fields.data(), static_cast<std::int32_t>(fields.size()), pitch, kFirstRecord, kLastRecord},
+                               src, &dst, stores);
+        for (const auto& field : fields) {
+            for (std::int64_t i = kFirstRecord; i < kLastRecord; ++i) {
+                put(room, field.offset + i * field.width, src + field.at + i * pitch, field.width);
+            }
+        }
+    }
+
+    void join_records(const std::vector<std::int64_t>& widths, const std::byte* src, Room& room, KernelStores stores) {
+        const auto fields = fields_of(widths);
+        const std::int64_t pitch = fields.back().at + fields.back().width - 3;
+        kernels_.join_records({fields.data(), static_cast<std::int32_t>(fields.size()), pitch, kFirstRecord, kLastRecord},
+                              &src, room.dst(), stores);
+        for (const auto& field : fields) {
+            for (std::int64_t i = kFirstRecord; i < kLastRecord; ++i) {
+                put(room, field.at + i * pitch, src + field.offset + i * field.width, field.width);
+            }
+        }
+    }
+
     void transpose_nontemporal(int log2, std::int64_t out, std::int64_t in) {
         const std::int64_t width = std::int64_t{1} << log2;
         const std::int64_t whole = (in * width + 63) / 64 * 64 / width;  // rows_in fills whole lines
@@ -472,5 +528,6 @@ int main() {
     checker.gathers();
     checker.strips();
     checker.exchanges();
+    checker.records();
     return checker.report();
 }

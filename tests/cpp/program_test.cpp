@@ -279,7 +279,7 @@ TEST(narrow_fields_of_long_records_beyond_the_caches) {
 
 TEST(records_beyond_the_caches) {
     std::mt19937 random(11);
-    for (const auto& widths : std::vector<std::vector<std::int64_t>>{{1, 1, 1}, {4, 4, 4}, {4, 8, 4}, {2, 3}, {20, 40}, {60, 120, 60},
+    for (const auto& widths : std::vector<std::vector<std::int64_t>>{{1, 1, 1}, {4, 4, 4}, {4, 8, 4}, {2, 3}, {20, 40}, {60, 120, 60}, {500, 3, 1200, 64}, std::vector<std::int64_t>(129, 40),
              std::vector<std::int64_t>(64, 4), std::vector<std::int64_t>(40, 64), std::vector<std::int64_t>(33, 1),
              {52, 76, 64, 4, 4, 4, 4, 4, 4, 4, 4, 4, 300, 1}}) {
         const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});

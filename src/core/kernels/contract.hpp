@@ -101,6 +101,24 @@ struct ExchangeBlock {
     std::int32_t count;              // of the vectors on either side
 };
 
+// A field of records: `width` bytes at `at` (from the base of the records' buffer) of every record, and
+// contiguous from `offset` on in its own buffer.
+struct RecordField {
+    int buffer;
+    std::int64_t offset;
+    std::int64_t at;
+    std::int64_t width;
+};
+
+// Consecutive records, `pitch` bytes apart, and their `count` fields.
+struct RecordBlock {
+    const RecordField* fields;
+    std::int32_t count;
+    std::int64_t pitch;
+    std::int64_t begin;  // of the records
+    std::int64_t end;
+};
+
 // How a kernel stores: `cached` by ordinary stores; `nontemporal` past the caches; and whether it
 // prefetches the source, for data beyond the caches.
 struct KernelStores {
@@ -179,6 +197,10 @@ struct Kernels {
     // permute of two vectors' bytes.
     void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts,
                      std::int64_t blocks, KernelStores stores) noexcept;
+    // Deals records out to their fields, or makes records of fields without gaps between them, storing
+    // every line of the destination once; at most kMaxRecordFields. Null where a vector is no line.
+    void (*split_records)(const RecordBlock& block, const std::byte* src, std::byte* const* dsts, KernelStores stores) noexcept;
+    void (*join_records)(const RecordBlock& block, const std::byte* const* srcs, std::byte* dst, KernelStores stores) noexcept;
     // Copies `bytes` contiguous bytes with non-temporal stores; partial lines at the ends with ordinary ones.
     void (*stream)(const std::byte* src, std::byte* dst, std::int64_t bytes) noexcept;
     // Orders the non-temporal stores of this thread before its later stores.
@@ -187,6 +209,7 @@ struct Kernels {
 
 inline constexpr std::int64_t kMaxPanelBytes = 512;
 inline constexpr std::int64_t kMaxCellPanelBytes = 384;
+inline constexpr std::int32_t kMaxRecordFields = 128;
 inline constexpr std::int64_t kMaxFillBytes = 2048;
 inline constexpr std::int64_t kMaxTurnedBytes = 16 * 1024;
 

@@ -18,6 +18,16 @@ struct Simd512 {
     static Vector load_partial(const std::byte* p, std::int64_t bytes) { return _mm512_maskz_loadu_epi8(mask(bytes), p); }
     static void store(std::byte* p, Vector v) { _mm512_storeu_si512(p, v); }
     static void store_partial(std::byte* p, Vector v, std::int64_t bytes) { _mm512_mask_storeu_epi8(p, mask(bytes), v); }
+    // Bytes [begin, end) of a vector, where they come from memory; the others stay `v`'s, or as they are.
+    static __mmask64 between(std::int64_t begin, std::int64_t end) {
+        return mask(end) & (~0ull << begin);
+    }
+    static Vector merge(Vector v, const std::byte* p, std::int64_t begin, std::int64_t end) {
+        return _mm512_mask_loadu_epi8(v, between(begin, end), p);
+    }
+    static void store_between(std::byte* p, Vector v, std::int64_t begin, std::int64_t end) {
+        _mm512_mask_storeu_epi8(p, between(begin, end), v);
+    }
     static void stream(std::byte* p, Vector v) { _mm512_stream_si512(reinterpret_cast<__m512i*>(p), v); }
     static void fence() { _mm_sfence(); }
 

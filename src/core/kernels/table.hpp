@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/fill.hpp"
+#include "kernels/lines.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/strips.hpp"
 #include "kernels/transpose.hpp"
@@ -30,6 +31,10 @@ constexpr Kernels make_table(Isa isa) {
     table.transpose_lines[2] = transpose_lines<Simd, 4>;
     table.transpose_lines[3] = transpose_lines<Simd, 8>;
     table.transpose_lines[4] = transpose_lines<Simd, 16>;
+    if constexpr (Simd::kBytes == kLine) {
+        table.split_records = split_records<Simd>;
+        table.join_records = join_records<Simd>;
+    }
     table.stream = stream<Simd>;
     table.fence = fence<Simd>;
     return table;

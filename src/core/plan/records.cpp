@@ -10,7 +10,11 @@ namespace {
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kMinRecords = 64;
 constexpr std::int64_t kMaxPitch = 64 * 1024;  // bytes
-constexpr std::int64_t kWideField = 192;       // bytes; on average; such rows are as well copied by themselves
+constexpr std::int64_t kWideField = 192;       // bytes, on average; no shuffle of bytes is worth it
+// Fields that are worth moving by whole lines, beyond and in the caches: bytes, on average.
+constexpr std::int64_t kLineField = 32;
+constexpr std::int64_t kCachedLineField = 160;
+constexpr std::size_t kFewVectors = 4;         // of an exchange, which stays in registers
 constexpr std::int64_t kSlabBytes = 32 * 1024;
 constexpr std::int64_t kMaxSlabBytes = 512 * 1024;
 constexpr std::int64_t kNearBytes = 256 * 1024;
@@ -60,7 +64,9 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
             if (members.size() < 2) continue;
             std::int64_t bytes = 0;
             for (const std::size_t k : members) bytes += transfers[k].nest.itemsize;
-            if (bytes >= kWideField * static_cast<std::int64_t>(members.size())) continue;
+            const auto count = static_cast<std::int64_t>(members.size());
+            const bool by_lines = kernels.split_records != nullptr && count <= kMaxRecordFields;
+            if (bytes >= kWideField * count && !by_lines) continue;  // as well copied by themselves
             Records records;
             records.split_ = split;
             records.large_ = large;
@@ -98,9 +104,11 @@ void Records::plan(const Kernels& kernels) {
     prefetch_ = large_ || records_ * pitch_ > kNearBytes;
     std::vector<std::int64_t> widths;
     std::int64_t common = kLine;
+    std::int64_t total = 0;
     for (const Field& field : fields_) {
         widths.push_back(field.width);
         common = std::gcd(common, field.width);
+        total += field.width;
     }
     // Runs of equal, consecutive fields of a vector element's size are transposed.
     for (std::size_t k = 0; k < fields_.size();) {
@@ -114,7 +122,8 @@ void Records::plan(const Kernels& kernels) {
         groups_.push_back({rows ? Method::transpose : Method::strips, k, end - k});
         k = end;
     }
-    if (kernels.exchange != nullptr && dense()) {
+    const auto count = static_cast<std::int64_t>(fields_.size());
+    if (kernels.exchange != nullptr && total < kWideField * count && dense()) {
         auto table = build_exchange(widths, split_);
         const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
         if (table && records_ >= table->records &&
@@ -123,12 +132,19 @@ void Records::plan(const Kernels& kernels) {
             groups_ = {{Method::exchange, 0, fields_.size()}};
         }
     }
+    if (kernels.split_records != nullptr && count <= kMaxRecordFields &&
+        total >= (large_ ? kLineField : kCachedLineField) * count &&
+        !(groups_[0].method == Method::exchange && exchange_.sources.size() <= kFewVectors)) {
+        groups_ = {{Method::lines, 0, fields_.size()}};
+        exchange_ = {};
+    }
     // Slabs of whole lines of every field, and as much of each as is worth writing at a time.
     const std::int64_t lines = kLine / common;
     const std::int64_t narrowest = *std::min_element(widths.begin(), widths.end());
     const bool exchanges = groups_[0].method == Method::exchange;
-    stages_ = !split_ && large_ && !exchanges && 4 * pitch_ <= kStageBytes;
-    const std::int64_t wanted = std::max(kSlabBytes / pitch_, kRunBytes / narrowest);
+    const bool by_lines = groups_[0].method == Method::lines;
+    stages_ = !split_ && large_ && !exchanges && !by_lines && 4 * pitch_ <= kStageBytes;
+    const std::int64_t wanted = std::max(kSlabBytes / pitch_, by_lines ? 0 : kRunBytes / narrowest);
     const std::int64_t most = stages_ ? kStageBytes : kMaxSlabBytes;
     slab_ = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, most / pitch_));
     if (slab_ > lines) slab_ -= slab_ % lines;
@@ -152,6 +168,7 @@ std::string Records::describe() const {
     for (const Group& group : groups_) {
         const Field& first = fields_[group.first];
         const char* method = group.method == Method::exchange    ? "exchange"
+                             : group.method == Method::lines     ? "lines of"
                              : group.method == Method::transpose ? "transpose"
                                                                  : "strips";
         text += ", " + std::string(method) + " " + std::to_string(group.count) + " fields from " +

@@ -32,17 +32,10 @@ public:
     // One line: direction, fields, slabs and how each group of fields moves.
     std::string describe() const;
 
-    // A field of the records: `width` bytes at `at` (from the base of the records' buffer) of every
-    // record, and contiguous from `offset` on in its own buffer.
-    struct Field {
-        int buffer;
-        std::int64_t offset;
-        std::int64_t at;
-        std::int64_t width;
-    };
-    // How consecutive fields move: all at once by an exchange, equal ones as rows of a register
-    // transpose, or one by one as strips of bytes.
-    enum class Method { exchange, transpose, strips };
+    using Field = RecordField;
+    // How consecutive fields move: all at once, by an exchange or by whole lines; equal ones as rows of a
+    // register transpose; or one by one as strips of bytes.
+    enum class Method { exchange, lines, transpose, strips };
     struct Group {
         Method method;
         std::size_t first;
@@ -63,6 +56,7 @@ private:
 
     void plan(const Kernels& kernels);
     bool dense() const;  // no gaps within and between the records
+    void move_lines(const Slab& slab) const noexcept;
     void exchange_slab(const Slab& slab) const noexcept;
     void split_slab(const Slab& slab) const noexcept;
     template <class Done>
