@@ -390,6 +390,8 @@ private:
         for (std::int64_t j = 0; j < in; ++j) src_rows.push_back((in - 1 - j) * row);
         for (std::int64_t i = 0; i < out; ++i) dst_rows.push_back((out - 1 - i) * (in * cells.width + 5));
         const std::int64_t tile = 200 / cells.width;
+        const auto permutes = dnnmove::cell_permutes(cells.width, cells.cell);
+        cells.permutes = permutes.data();
         for (std::int64_t j = 0; j < in; j += tile) {
             const std::int64_t owned = std::min(tile, in - j);
             const std::int64_t readable = nontemporal ? std::min(in - j, tile + 64 / cells.width + 1) : owned;

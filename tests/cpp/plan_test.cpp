@@ -44,14 +44,15 @@ Problem random_problem(std::mt19937& random) {
     Problem problem;
     Nest& nest = problem.nest;
     nest.itemsize = kSizes[pick(0, pick(0, 2) == 0 ? 14 : 4)];
-    const std::int64_t rank = pick(0, 6);
+    const bool deep = pick(0, 4) == 0;  // many short loops, which make chains on both sides
+    const std::int64_t rank = deep ? pick(7, 12) : pick(0, 6);
     const std::int64_t budget = pick(0, 4) == 0 ? 60000 : 3000;  // elements
     Dims lengths;
     std::int64_t total = 1;
     for (std::int64_t k = 0; k < rank; ++k) {
         const std::int64_t most = std::max<std::int64_t>(1, budget / total);
-        std::int64_t length = pick(1, std::min<std::int64_t>(most, pick(0, 1) == 0 ? 9 : 300));
-        if (pick(0, 2) == 0 && most >= 16) length = 16 * pick(1, std::min<std::int64_t>(most / 16, 8));  // whole lines
+        std::int64_t length = pick(1, std::min<std::int64_t>(most, deep ? 4 : pick(0, 1) == 0 ? 9 : 300));
+        if (!deep && pick(0, 2) == 0 && most >= 16) length = 16 * pick(1, std::min<std::int64_t>(most / 16, 8));  // whole lines
         lengths.push_back(length);
         total *= length;
     }

@@ -132,11 +132,17 @@ struct RowsAhead {
     const std::int64_t* rows;
 };
 
-// Elements of `width` bytes (1 to 16), `cell` bytes (at least `width`, at most 16) apart.
+// Elements of `width` bytes (1 to 16), `cell` bytes (at least `width`, at most 16) apart. cell_permutes
+// (plan/gather_table.hpp) makes the permutes.
 struct Cells {
     std::int64_t width;
     std::int64_t cell;
+    const GatherIndex* permutes = nullptr;
 };
+
+// What cell_permutes makes: the bytes of cells that go into elements of a power of two bytes, and the bytes
+// of those that go into whole elements again; by each lane of 16 bytes, and by the whole vector.
+enum CellPermute { kWidenLanes, kWidenAll, kSqueezeLanes, kSqueezeAll, kCellPermutes };
 
 struct Kernels {
     Isa isa;

@@ -58,11 +58,8 @@ struct Simd256 {
     static constexpr bool kPermutesBytes = false;
     // Byte k of every lane becomes byte index[k] of the lane, or zero where the index is 0x80.
     static Vector shuffle_lanes(Vector v, Vector index) { return _mm256_shuffle_epi8(v, index); }
-    // Stores the lanes' `kept` bytes that `lane_index` picks, one lane after the other; what lies behind
+    // Stores the lanes' `kept` bytes that `index` picks, one lane after the other; what lies behind
     // them, up to a vector from `p`, is overwritten.
-    static Vector squeeze_index(const std::uint8_t* lane_index, int) {
-        return splat(reinterpret_cast<const std::byte*>(lane_index), 16);
-    }
     static void store_squeezed(std::byte* p, Vector v, Vector index, std::int64_t kept) {
         v = shuffle_lanes(v, index);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(v));

@@ -48,25 +48,17 @@ struct Simd512 {
 
     // Byte k of every lane becomes byte index[k] of the lane, or zero where the index is 0x80.
     static Vector shuffle_lanes(Vector v, Vector index) { return _mm512_shuffle_epi8(v, index); }
-    // Stores the lanes' `kept` bytes that `lane_index` picks, one lane after the other; what lies behind
-    // them, up to a vector from `p`, is overwritten.
+    // Stores the lanes' `kept` bytes that `index` picks (of the whole vector, where bytes can be permuted so;
+    // else of every lane), one lane after the other; what lies behind them, up to a vector from `p`, is overwritten.
 #if defined(__AVX512VBMI__)
     static constexpr bool kPermutesBytes = true;
     // Byte k becomes byte index[k] of the whole vector.
     static Vector permute_bytes(Vector v, Vector index) { return _mm512_permutexvar_epi8(index, v); }
-    static Vector squeeze_index(const std::uint8_t* lane_index, int kept) {
-        alignas(64) std::uint8_t index[64] = {};
-        for (int k = 0; k < 4 * kept; ++k) index[k] = static_cast<std::uint8_t>(k / kept * 16 + lane_index[k % kept]);
-        return _mm512_load_si512(index);
-    }
     static void store_squeezed(std::byte* p, Vector v, Vector index, std::int64_t) {
         store(p, permute_bytes(v, index));
     }
 #else
     static constexpr bool kPermutesBytes = false;
-    static Vector squeeze_index(const std::uint8_t* lane_index, int) {
-        return splat(reinterpret_cast<const std::byte*>(lane_index), 16);
-    }
     static void store_squeezed(std::byte* p, Vector v, Vector index, std::int64_t kept) {
         v = shuffle_lanes(v, index);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(v));

@@ -29,23 +29,11 @@ class CellTile {
     static constexpr std::int64_t kPitch = kMaxCellPanelBytes + 3 * kLine;
 
 public:
-    explicit CellTile(Cells cells) : cells_(cells) {
-        alignas(64) std::uint8_t widen[16];
-        alignas(64) std::uint8_t squeeze[16];
-        for (int k = 0; k < 16; ++k) {
-            const std::int64_t element = k / W;
-            const std::int64_t byte = k % W;
-            widen[k] = static_cast<std::uint8_t>(byte < cells.width ? element * cells.cell + byte : 0x80);
-            squeeze[k] = static_cast<std::uint8_t>(k < kColumns * cells.width ? k / cells.width * W + k % cells.width : 0x80);
-        }
-        widen_ = Simd::splat(reinterpret_cast<const std::byte*>(widen), 16);
-        if constexpr (kWholeTiles) {
-            alignas(64) std::byte widen_all[64];
-            for (int k = 0; k < 64; ++k) widen_all[k] = static_cast<std::byte>(k / W * cells.cell + k % W);
-            widen_all_ = Simd::load(widen_all);
-        }
-        squeeze_ = Simd::squeeze_index(squeeze, static_cast<int>(kColumns * cells.width));
-    }
+    explicit CellTile(Cells cells)
+        : cells_(cells),
+          widen_(load(cells.permutes[kWidenLanes])),
+          widen_all_(load(cells.permutes[kWidenAll])),
+          squeeze_(load(cells.permutes[Simd::kPermutesBytes ? kSqueezeAll : kSqueezeLanes])) {}
 
     void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                    std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, KernelStores stores,
@@ -81,6 +69,8 @@ public:
     }
 
 private:
+    static Vector load(const GatherIndex& index) { return Simd::load(reinterpret_cast<const std::byte*>(index.byte)); }
+
     // Up to kStep of `left` columns of `rows` rows.
     void stage_tiles(const std::byte* src, const std::int64_t* src_rows, std::byte* stage, std::int64_t left,
                      std::int64_t rows) const {
@@ -153,7 +143,7 @@ private:
 
     Cells cells_;
     Vector widen_;
-    Vector widen_all_{};
+    Vector widen_all_;
     Vector squeeze_;
 };
 

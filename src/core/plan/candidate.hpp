@@ -32,12 +32,27 @@ inline bool continues(const Loop& outer, std::int64_t bytes) { return !outer.tab
 
 inline TiledLoop covering(const Loop& loop) { return {loop.extent, loop.extent, loop.src_stride, loop.dst_stride}; }
 
+// The position of the loop whose steps are `stride` bytes apart in the source; loops.size() where there is none.
+std::size_t source_loop(const std::vector<Loop>& loops, std::int64_t stride);
+
+// Cycles per byte for what kernel calls on the loops `taken` cost besides the kernel's work: the calls, and
+// the lines at the ends of the runs that a call reads and writes, which other calls touch again.
+double cost_of_calls(const std::vector<std::size_t>& taken, const std::vector<Loop>& loops, std::int64_t itemsize);
+
 // Offsets, by `stride`, of every step of a chain of loops, the first innermost.
 std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
                                       std::int64_t Loop::* stride);
 
 // A chain's offset table may be this long: about an eighth of what is copied.
 std::int64_t max_table_rows(const std::vector<Loop>& loops, std::int64_t itemsize);
+
+// Cycles per byte of a transpose of `columns` against `rows`.
+using TransposeCost = double (*)(std::int64_t columns, std::int64_t rows, Cells cells, const Kernels& kernels);
+
+// The loop at `inner` and those that continue it in the source become a, loops that are contiguous in the
+// destination b: as many of both as cost the least. Takes nothing where `inner` is the innermost loop.
+void take_chains(Candidate& candidate, const std::vector<Loop>& loops, std::int64_t itemsize, std::size_t inner,
+                 const Kernels& kernels, TransposeCost cost_of);
 
 // The loop at `position` becomes b. Where rows of `row` bytes are short and more loops continue the
 // destination, b is the whole chain of them, so that a kernel call is worth its while.

@@ -1,55 +1,45 @@
-// The candidate that transposes elements of odd sizes, or at odd distances, against a chain of loops.
+// The candidate that transposes elements of odd sizes, or at odd distances: one chain of loops against another.
 #include <algorithm>
 #include <cstdlib>
 
 #include "plan/candidate.hpp"
 
 namespace dnnmove {
+namespace {
+
+// Cycles per byte of a transpose of `columns` against `rows`.
+double cells_cost(std::int64_t columns, std::int64_t rows, Cells cells, const Kernels& kernels) {
+    std::int64_t cell = 2;
+    while (cell < cells.cell) cell *= 2;
+    const std::int64_t per_lane = 16 / cell;
+    const std::int64_t side = kernels.vector_bytes / cell;
+    // A tile, as many columns as a lane holds; then the rows of a panel leave the stage. The kernel has more to
+    // prepare than others.
+    const double partial = rows < side ? 2.0 : 1.0;
+    const double tile = partial * (1.2 * static_cast<double>(side) + 6.0 * static_cast<double>(per_lane));
+    const auto tiles = static_cast<double>(((rows + side - 1) / side) * ((columns + per_lane - 1) / per_lane));
+    const double piece = 6.0 / static_cast<double>(std::min<std::int64_t>(rows * cells.width, 256)) + 0.03;
+    return (tile * tiles + 60.0) / static_cast<double>(rows * columns * cells.width) + piece;
+}
+
+}  // namespace
 
 Candidate cells_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels) {
     Candidate candidate;
     constexpr std::int64_t kMaxCell = 16;
-    constexpr std::int64_t kLongRunBytes = 512;  // a longer run of the destination gains nothing
     if (kernels.transpose_cells == nullptr || itemsize > kMaxCell || loops.size() < 2) return candidate;
-    const std::size_t last = loops.size() - 1;
-    const auto in_cells = [&](const Loop& loop) {
-        return !loop.table && std::abs(loop.src_stride) >= itemsize && std::abs(loop.src_stride) <= kMaxCell;
-    };
-    const auto found = std::find_if(loops.begin(), loops.end() - 1, in_cells);
-    if (found == loops.end() - 1) return candidate;
-    const auto across = static_cast<std::size_t>(found - loops.begin());
-
-    const std::int64_t most_rows = max_table_rows(loops, itemsize);
-    std::vector<std::size_t> run;  // loops that continue the destination
-    std::int64_t length = 1;
-    for (std::size_t position = last + 1; position-- > 0;) {
-        const Loop& loop = loops[position];
-        if (position == across || !continues(loop, length * itemsize)) break;
-        if (length * itemsize >= kLongRunBytes || (length > 1 && length * loop.extent > most_rows)) break;
-        run.push_back(position);
-        length *= loop.extent;
+    std::size_t inner = loops.size();
+    std::int64_t cell = kMaxCell + 1;
+    for (std::size_t k = 0; k + 1 < loops.size(); ++k) {
+        const std::int64_t stride = std::abs(loops[k].src_stride);
+        if (loops[k].table || stride < itemsize || stride >= cell) continue;
+        inner = k;
+        cell = stride;
     }
-    if (run.empty()) return candidate;
-    Leaf& leaf = candidate.leaf;
-    leaf.kind = KernelKind::transpose_cells;
-    const Loop& cells = loops[across];
-    leaf.a = {cells.extent, cells.extent, cells.src_stride, cells.dst_stride};
-    if (cells.src_stride < 0) leaf.turn_a_round();
-    leaf.b_chained = run.size() > 1;
-    leaf.b = {length, length, leaf.b_chained ? 0 : loops[last].src_stride, itemsize};
-    if (leaf.b_chained) leaf.src_rows = row_offsets(run, loops, &Loop::src_stride);
-    candidate.taken = std::move(run);
-    candidate.taken.push_back(across);
-
-    // Cycles of one tile, as many columns as a lane holds.
-    std::int64_t cell = 2;
-    while (cell < leaf.a.src_stride) cell *= 2;
-    const double columns = static_cast<double>(16 / cell);
-    const double side = static_cast<double>(kernels.vector_bytes / cell);
-    const double tile = 1.2 * side + 6.0 * columns;
-    const double rows = static_cast<double>(length);
-    const double tiles_of_rows = static_cast<double>((length * cell + kernels.vector_bytes - 1) / kernels.vector_bytes);
-    candidate.cost = tile * tiles_of_rows / (rows * std::min(columns, static_cast<double>(cells.extent)) * static_cast<double>(itemsize));
+    if (inner == loops.size()) return candidate;
+    candidate.leaf.kind = KernelKind::transpose_cells;
+    take_chains(candidate, loops, itemsize, inner, kernels, cells_cost);
+    if (!candidate.taken.empty() && candidate.leaf.a.src_stride < 0) candidate.leaf.turn_a_round();
     return candidate;
 }
 

@@ -161,4 +161,24 @@ std::vector<GatherIndex> weave_permutes(std::int64_t width, bool deal) {
     return permutes;
 }
 
+std::vector<GatherIndex> cell_permutes(std::int64_t width, std::int64_t cell) {
+    constexpr std::int64_t kLane = 16;
+    constexpr std::uint8_t kNothing = 0x80;
+    std::int64_t wide = 2;
+    while (wide < cell) wide *= 2;
+    const std::int64_t kept = kLane / wide * width;  // bytes of a lane
+    std::vector<GatherIndex> permutes(kCellPermutes);
+    for (std::int64_t k = 0; k < 64; ++k) {
+        const std::int64_t in_lane = k % kLane;
+        const auto set = [&](CellPermute which, bool picks, std::int64_t from) {
+            permutes[which].byte[k] = picks ? static_cast<std::uint8_t>(from) : kNothing;
+        };
+        set(kWidenLanes, in_lane % wide < width, in_lane / wide * cell + in_lane % wide);
+        set(kWidenAll, true, k / wide * cell + k % wide);
+        set(kSqueezeLanes, in_lane < kept, in_lane / width * wide + in_lane % width);
+        set(kSqueezeAll, k < 4 * kept, k / width * wide + k % width);
+    }
+    return permutes;
+}
+
 }  // namespace dnnmove

@@ -51,4 +51,7 @@ std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources
 // halves of two vectors, or with `deal` their elements of even and of odd place.
 std::vector<GatherIndex> weave_permutes(std::int64_t width, bool deal);
 
+// The permutes of a transpose of elements of `width` bytes in cells of `cell` bytes, by CellPermute.
+std::vector<GatherIndex> cell_permutes(std::int64_t width, std::int64_t cell);
+
 }  // namespace dnnmove

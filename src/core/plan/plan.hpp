@@ -68,7 +68,7 @@ struct Leaf {
     std::int64_t itemsize = 1;  // bytes
     TiledLoop a;
     TiledLoop b;
-    GatherTable block;       // gather; its indices are also a weave's permutes
+    GatherTable block;       // gather; its indices are also the permutes of a weave and of cells
     bool scattered = false;  // its vectors lie apart in the destination
     bool turned = false;     // runs: a block of them is turned in the first-level cache
     bool by_source = false;  // rows: b follows the source, and so do the loops around it

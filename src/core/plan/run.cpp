@@ -92,6 +92,7 @@ Plan::Plan(const Nest& nest, const PlanContext& context)
     // Rows of one tile where no chain gave the rows of the whole dimension.
     src_offset_ += leaf_.src_shift;
     dst_offset_ += leaf_.dst_shift;
+    if (leaf_.kind == KernelKind::transpose_cells) leaf_.block.indices = cell_permutes(leaf_.itemsize, leaf_.a.src_stride);
     if (leaf_.transposes()) {
         if (!leaf_.a_chained) {
             for (std::int64_t i = 0; i < leaf_.a.tile; ++i) leaf_.dst_rows.push_back(i * leaf_.a.dst_stride);
@@ -144,8 +145,9 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
             const bool along = a_steps * leaf.a.src_stride > 2 * kAheadBytes;
             const RowsAhead ahead = along ? RowsAhead{src + kAheadBytes, rows_of(unit.b_tile)}
                                           : RowsAhead{base + next.src, rows_of(next.b_tile)};
-            kernels_->transpose_cells(src, rows_of(unit.b_tile), dst, leaf.dst_rows.data(), a_steps, readable, b_steps,
-                                      unit.b_tile == 0, {leaf.itemsize, leaf.a.src_stride}, {stores.nontemporal, !near_}, ahead);
+            const std::int64_t* dst_rows = leaf.dst_rows.data() + (leaf.a_chained ? unit.a_tile * leaf.a.tile : 0);
+            kernels_->transpose_cells(src, rows_of(unit.b_tile), dst, dst_rows, a_steps, readable, b_steps,
+                                      unit.b_tile == 0, {leaf.itemsize, leaf.a.src_stride, leaf.block.indices.data()}, {stores.nontemporal, !near_}, ahead);
             return;
         }
         case KernelKind::transpose:
