@@ -50,7 +50,8 @@ std::int64_t max_table_rows(const std::vector<Loop>& loops, std::int64_t itemsiz
 using TransposeCost = double (*)(std::int64_t columns, std::int64_t rows, Cells cells, const Kernels& kernels);
 
 // The loop at `inner` and those that continue it in the source become a, loops that are contiguous in the
-// destination b: as many of both as cost the least. Takes nothing where `inner` is the innermost loop.
+// destination b: as many of both as cost the least. A reversed `inner` is walked from its end. Takes nothing
+// where `inner` is the innermost loop.
 void take_chains(Candidate& candidate, const std::vector<Loop>& loops, std::int64_t itemsize, std::size_t inner,
                  const Kernels& kernels, TransposeCost cost_of);
 

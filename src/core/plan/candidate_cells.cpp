@@ -39,7 +39,6 @@ Candidate cells_candidate(const std::vector<Loop>& loops, std::int64_t itemsize,
     if (inner == loops.size()) return candidate;
     candidate.leaf.kind = KernelKind::transpose_cells;
     take_chains(candidate, loops, itemsize, inner, kernels, cells_cost);
-    if (!candidate.taken.empty() && candidate.leaf.a.src_stride < 0) candidate.leaf.turn_a_round();
     return candidate;
 }
 

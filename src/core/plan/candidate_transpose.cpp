@@ -32,7 +32,8 @@ double transpose_cost(std::int64_t columns, std::int64_t rows, Cells cells, cons
 Candidate transpose_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels) {
     Candidate candidate;
     if (itemsize > 16 || (itemsize & (itemsize - 1)) != 0) return candidate;
-    const std::size_t inner = source_loop(loops, itemsize);
+    std::size_t inner = source_loop(loops, itemsize);
+    if (inner == loops.size()) inner = source_loop(loops, -itemsize);  // reversed: walked from the end
     if (inner == loops.size()) return candidate;
     candidate.leaf.kind = KernelKind::transpose;
     take_chains(candidate, loops, itemsize, inner, kernels, transpose_cost);

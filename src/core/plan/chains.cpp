@@ -84,6 +84,7 @@ void take_chains(Candidate& candidate, const std::vector<Loop>& loops, std::int6
     leaf.b_chained = b.positions.size() > 1;
     leaf.a = {a.length, a.length, step, leaf.a_chained ? 0 : loops[inner].dst_stride};
     leaf.b = {b.length, b.length, leaf.b_chained ? 0 : loops[b.positions[0]].src_stride, itemsize};
+    if (step < 0) leaf.turn_a_round();
     if (leaf.a_chained) leaf.dst_rows = row_offsets(a.positions, loops, &Loop::dst_stride);
     if (leaf.b_chained) leaf.src_rows = row_offsets(b.positions, loops, &Loop::src_stride);
 }

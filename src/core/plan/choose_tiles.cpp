@@ -114,7 +114,8 @@ StoreMode size_cells(Leaf& leaf, const PlanContext& context) {
     const std::int64_t extra = stream ? extra_rows(leaf.itemsize) : 0;
     leaf.b.tile = (kUnevenPanelBytes / leaf.itemsize + extra + side - 1) / side * side - extra;
     leaf.b.tile = std::min(leaf.b.extent, leaf.b.tile);
-    leaf.a.tile = std::min(leaf.a.extent, 4096 / leaf.a.src_stride);
+    // Stored ordinarily, pieces of rows end inside lines: few rows at a time, that the next piece finds them near.
+    leaf.a.tile = std::min(leaf.a.extent, (stream ? 4096 : 1024) / leaf.a.src_stride);
     return stream ? StoreMode::nontemporal : StoreMode::cached;
 }
 
