@@ -18,6 +18,15 @@ inline constexpr std::int64_t kShortFill = 512;
 template <class Simd>
 inline constexpr int kHeldLines = 15 * Simd::kBytes / kLine;  // of a pattern, in registers
 
+// Less than a line beside lines that are streamed. Nothing of those may be stored twice, nor may this store
+// be a masked one: either costs as much as many lines.
+template <class Simd>
+inline void store_rest(std::byte* to, typename Simd::Vector line, std::int64_t bytes) {
+    alignas(64) std::byte whole[kLine];
+    for (std::int64_t k = 0; k < kLine; k += Simd::kBytes) Simd::store(whole + k, line);
+    move_short(whole, to, bytes);
+}
+
 // [to, to + total) from one vector, `bytes` a divisor of it and of `total`.
 template <class Simd, bool nontemporal>
 inline void fill_line(typename Simd::Vector line, std::int64_t bytes, std::byte* to, std::int64_t total) {
@@ -25,7 +34,11 @@ inline void fill_line(typename Simd::Vector line, std::int64_t bytes, std::byte*
     const std::int64_t head = to_line(to);
     const typename Simd::Vector last = line;
     if (head + kLine <= total) {
-        for (std::int64_t k = 0; k < head; k += Simd::kBytes) Simd::store(to + k, line);
+        if constexpr (nontemporal) {
+            store_rest<Simd>(to, line, head);
+        } else {
+            for (std::int64_t k = 0; k < head; k += Simd::kBytes) Simd::store(to + k, line);
+        }
         if (head % bytes != 0) {
             alignas(64) std::byte twice[2 * Simd::kBytes];
             Simd::store(twice, line);
@@ -42,6 +55,7 @@ inline void fill_line(typename Simd::Vector line, std::int64_t bytes, std::byte*
                 }
             }
         }
+        if constexpr (nontemporal) return store_rest<Simd>(to + k, line, total - k);
         for (; k + Simd::kBytes <= total; k += Simd::kBytes) Simd::store(to + k, line);
     } else {
         for (std::int64_t k = 0; k + Simd::kBytes <= total; k += Simd::kBytes) Simd::store(to + k, line);

@@ -99,10 +99,10 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     PlanContext context{&kernels_for(options.isa), touched > cache / 8 * 5, touched <= kNearBytes, options.dst_alignment, 0};
     // Whole lines in order are what ordinary stores are good at, too: as long as a fair part of them is
     // found in the cache by the next call, or by whoever reads the result, they are faster. Measured on
-    // Zen 4: fills up to four times the cache, copies up to 1.25 times.
+    // Zen 4: fills up to twice the cache, copies up to 1.25 times.
     const bool fills = read < impl->bytes / 8;
     context.beyond_cache = touched >= cache;
-    context.stream_rows = fills ? impl->bytes > 4 * cache : touched >= cache + cache / 4;
+    context.stream_rows = fills ? impl->bytes > 2 * cache : touched >= cache + cache / 4;
     context.variant = options.variant;
     if (options.variant.stores != Variant::Stores::automatic) {
         context.large = context.beyond_cache = context.stream_rows = options.variant.stores == Variant::Stores::nontemporal;
