@@ -125,6 +125,15 @@ def test_large(shape, dtype, order):
     assert_same(out, expected)
 
 
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("over", [-1, 0, 1, 3])
+def test_rows_around_a_multiple_of_1024_bytes(dtype, over):
+    itemsize = np.dtype(dtype).itemsize
+    for columns in (7, 70, 600 // itemsize):
+        data = some.dense((3072 // itemsize + over, columns), dtype)
+        assert_same(dm.transpose(data, (1, 0)), oracle.transpose(data, (1, 0)))
+
+
 @pytest.mark.parametrize("offset", [0, 8, 16, 40])
 @pytest.mark.parametrize(("side", "dtype"), [(3008, "f4"), (6016, "u1")])  # 36 MB, rows of whole lines
 def test_large_into_memory_that_starts_inside_a_line(side, dtype, offset):

@@ -364,7 +364,7 @@ private:
             kernels_.transpose[log2](src, src_rows.data(), room.dst(), dst_rows.data(), out, in, {}, ahead);
         } else {
             // Panels as the planner makes them: neighbours own whole lines.
-            const std::int64_t tile = std::max<std::int64_t>(1, 256 / width);
+            const std::int64_t tile = (dnnmove::kMaxPanelBytes - 64) / width;
             for (std::int64_t j = 0; j < in; j += tile) {
                 const std::int64_t readable = std::min(in - j, tile + 64 / width);
                 kernels_.transpose_lines[log2](src, src_rows.data() + j, room.dst() + j * width, dst_rows.data(), out,

@@ -214,32 +214,21 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
     }
 }
 
-// Transposes panels into two staging buffers in turn and streams whole lines of every row out of the
-// one filled before, so that no load waits for a store that has just been made.
+// Transposes panels of a tile's columns into a staging buffer and writes whole lines of every row out of it.
 template <class Simd, int width>
 void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                      std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first,
                      KernelStores stores, RowsAhead ahead) noexcept {
     using Panel = Tile<Simd, width>;
     constexpr std::int64_t kPitch = kMaxPanelBytes + kLine;  // bytes; not a power of two: spreads the cache sets
-    alignas(64) std::byte stage[2][Panel::kSide * kPitch];
+    alignas(64) std::byte stage[Panel::kSide * kPitch];
     std::int64_t stage_rows[Panel::kSide];
     for (int i = 0; i < Panel::kSide; ++i) stage_rows[i] = i * kPitch;
-    const std::int64_t end = rows_in * width;
-    const std::int64_t limit = owned * width;
-    std::int64_t waiting = 0;  // rows in the other buffer
-    for (std::int64_t i = 0; i < rows_out + Panel::kSide; i += Panel::kSide) {
-        const std::int64_t left = rows_out - i;
-        const std::int64_t rows = left < Panel::kSide ? left : Panel::kSide;
-        const std::int64_t now = i / Panel::kSide % 2;
-        if (rows > 0) {
-            Panel::template cover<false, true>(src + i * width, src_rows, stage[now], stage_rows, rows, rows_in,
-                                                {ahead.src + i * width, ahead.rows});
-        }
-        stream_panel<Simd>(stage[1 - now], kPitch, dst, dst_rows + i - Panel::kSide, waiting, end, limit, first,
-                           stores.nontemporal);
-        waiting = rows > 0 ? rows : 0;
-        if (waiting == 0) break;
+    for (std::int64_t i = 0; i < rows_out; i += Panel::kSide) {
+        const std::int64_t rows = rows_out - i < Panel::kSide ? rows_out - i : Panel::kSide;
+        Panel::template cover<false, true>(src + i * width, src_rows, stage, stage_rows, rows, rows_in,
+                                           {ahead.src + i * width, ahead.rows});
+        stream_panel<Simd>(stage, kPitch, dst, dst_rows + i, rows, rows_in * width, owned * width, first, stores.nontemporal);
     }
 }
 

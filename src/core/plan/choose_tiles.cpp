@@ -14,10 +14,15 @@ constexpr std::int64_t kTurnedPiece = 512;  // of a destination row, in a block 
 constexpr std::int64_t kLeastTurned = 8;      // bytes of a run
 constexpr std::int64_t kMinStreamedRow = 192;  // a shorter contiguous row is not worth its two partial lines
 constexpr std::int64_t kShortRowBytes = 1024;  // likewise of rows made of elements
-// Of a destination row, per pass over the source rows: more means more of those read at a time. Panels
-// whose rows end inside a line read up to a line's worth of rows that their neighbours read, too.
-constexpr std::int64_t kPanelBytes = 128;
-constexpr std::int64_t kUnevenPanelBytes = 256;
+// Of a destination row, per pass over the source rows. Little where rows are short: more short rows of the
+// destination make a page, and of the source whole tiles are prefetched.
+constexpr std::int64_t kPanelBytes = 512;
+constexpr std::int64_t kSmallPanelBytes = 128;
+constexpr std::int64_t kShortPanelRow = 4096;
+constexpr std::int64_t kShortSourceRow = 1024;
+// Panels whose rows end inside a line read up to a line's worth of rows that their neighbours read, too.
+constexpr std::int64_t kUnevenPanelBytes = kMaxPanelBytes - kLine;
+constexpr std::int64_t kCellPanelBytes = 256;
 constexpr std::int64_t kMaxStagedRowBytes = 2048;
 constexpr std::int64_t kMaxStridedRows = 64;   // source lines in use at once, all perhaps in few cache sets
 
@@ -81,21 +86,21 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
         for (const std::int64_t offset : leaf.src_rows) pitches |= offset;
         const std::int64_t rows = rows_in_cache(pitches);
         const std::int64_t line = std::max<std::int64_t>(1, kLine / width);
-        const std::int64_t panel_bytes = asked == 0 ? (lines ? kPanelBytes : kUnevenPanelBytes)
-                                         : lines    ? asked
-                                                    : std::min(asked, kMaxPanelBytes - kLine);
+        const bool is_short = row <= kShortPanelRow || leaf.a.extent * width <= kShortSourceRow;
+        const std::int64_t chosen = asked != 0 ? asked : is_short && lines ? kSmallPanelBytes : kPanelBytes;
+        const std::int64_t panel_bytes = lines ? chosen : std::min(chosen, kUnevenPanelBytes);
         leaf.b.tile = std::min({leaf.b.extent, panel(panel_bytes), std::max(rows / line * line, line)});
         leaf.a.tile = std::min(leaf.a.extent, panel(4096));
         if (!lines) leaf.kind = KernelKind::transpose_lines;
         leaf.shift_to_lines = lines && !aligned;
         return StoreMode::nontemporal;
     }
-    // Rows of the destination a little longer than a power of two lie in few sets of the first-level cache,
-    // and a line that two stores share is gone between them: panels are staged, and each line stored once.
+    // Rows of the destination a little longer than a multiple of 1024 bytes lie in few sets of the first-level
+    // cache, and a line that two stores share is gone between them: panels are staged, and each line stored once.
     // (Not by shorter vectors, which share lines anyway: it takes them 2.5 times the instructions.)
-    const std::int64_t over = leaf.a_chained ? 0 : leaf.a.dst_stride & 2047;
-    if (context.kernels->vector_bytes == kLine && width >= 2 && over > 0 && over < kLine && row >= 1024) {
-        leaf.b.tile = std::min(leaf.b.extent, panel(384));
+    const std::int64_t over = leaf.a_chained ? 0 : leaf.a.dst_stride & 1023;
+    if (context.kernels->vector_bytes == kLine && over > 0 && over < kLine && row >= 1024) {
+        leaf.b.tile = std::min(leaf.b.extent, panel(kUnevenPanelBytes));
         leaf.a.tile = std::min(leaf.a.extent, panel(512));
         leaf.kind = KernelKind::transpose_lines;
         return StoreMode::cached;
@@ -112,7 +117,7 @@ StoreMode size_cells(Leaf& leaf, const PlanContext& context) {
     while (cell < leaf.a.src_stride) cell *= 2;
     const std::int64_t side = context.kernels->vector_bytes / cell;
     const std::int64_t extra = stream ? extra_rows(leaf.itemsize) : 0;
-    leaf.b.tile = (kUnevenPanelBytes / leaf.itemsize + extra + side - 1) / side * side - extra;
+    leaf.b.tile = (kCellPanelBytes / leaf.itemsize + extra + side - 1) / side * side - extra;
     leaf.b.tile = std::min(leaf.b.extent, leaf.b.tile);
     // Stored ordinarily, pieces of rows end inside lines: few rows at a time, that the next piece finds them near.
     leaf.a.tile = std::min(leaf.a.extent, (stream ? 4096 : 1024) / leaf.a.src_stride);

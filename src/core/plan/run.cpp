@@ -67,9 +67,13 @@ private:
 
 namespace {
 
-// Prefetch distances along the rows of a transpose's source, from memory and from the last-level cache.
+// Prefetch distances along the rows of a transpose's source. From memory: less far of many rows at once, as
+// all that was asked for waits in the second-level cache. From the last-level cache: the end of the next
+// tile, because the line of its start may have been read with this one.
 constexpr std::int64_t kAheadBytes = 512;
-constexpr std::int64_t kCachedAheadBytes = 64;
+constexpr std::int64_t kManyRows = 64;
+constexpr std::int64_t kManyAheadBytes = 3 * 64 - 1;
+constexpr std::int64_t kCachedAheadBytes = 2 * 64 - 1;
 
 std::int64_t steps_into_line(const std::byte* p, std::int64_t itemsize) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & 63) / itemsize;
@@ -171,8 +175,10 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
             const std::int64_t* dst_rows = leaf.dst_rows.data() + (leaf.a_chained ? unit.a_tile * leaf.a.tile : 0);
             const int width = log2_of(leaf.itemsize);
             // Long source rows are prefetched along; of short ones the next unit's.
-            const std::int64_t distance = stores_ == StoreMode::cached ? kCachedAheadBytes : kAheadBytes;
-            const bool along = a_steps * leaf.itemsize > 2 * distance;
+            const bool cached = stores_ == StoreMode::cached;
+            const std::int64_t far = leaf.b.tile > kManyRows ? kManyAheadBytes : kAheadBytes;
+            const std::int64_t distance = cached ? kCachedAheadBytes : far;
+            const bool along = a_steps * leaf.itemsize > 2 * (cached ? kCachedAheadBytes : kAheadBytes);
             const RowsAhead ahead = along ? RowsAhead{src + distance, src_rows}
                                           : RowsAhead{base + next.src + moved(next.b_tile) * leaf.b.src_stride, rows_of(next.b_tile)};
             if (leaf.kind == KernelKind::transpose) {
