@@ -97,9 +97,12 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
     }
     // Rows of the destination a little longer than a multiple of 1024 bytes lie in few sets of the first-level
     // cache, and a line that two stores share is gone between them: panels are staged, and each line stored once.
+    // Likewise the many rows of a tile of narrow elements where they are a little shorter than one of 2048.
     // (Not by shorter vectors, which share lines anyway: it takes them 2.5 times the instructions.)
-    const std::int64_t over = leaf.a_chained ? 0 : leaf.a.dst_stride & 1023;
-    if (context.kernels->vector_bytes == kLine && over > 0 && over < kLine && row >= 1024) {
+    const std::int64_t pitch = leaf.a_chained ? 0 : std::abs(leaf.a.dst_stride);
+    const bool over = (pitch & 1023) > 0 && (pitch & 1023) < kLine;
+    const bool under = width <= 2 && (pitch & 2047) >= 2048 - 4;
+    if (context.kernels->vector_bytes == kLine && (over || under) && row >= 1024) {
         leaf.b.tile = std::min(leaf.b.extent, panel(kUnevenPanelBytes));
         leaf.a.tile = std::min(leaf.a.extent, panel(512));
         leaf.kind = KernelKind::transpose_lines;
