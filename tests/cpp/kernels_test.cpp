@@ -262,6 +262,27 @@ public:
         }
     }
 
+    // Rows of streams interleaved by blocks of `steps`: windows that all vectors share and others, rows of one
+    // block, of few and of many, and a last block that overlaps.
+    void gathers_of_rows() {
+        if (kernels_.gather_bytes == 0) return;
+        for (const std::int64_t itemsize : {1, 2, 3, 4}) {
+            for (const std::int64_t streams : {1, 2, 3, 4, 5, 6, 7, 10}) {
+                for (const std::int64_t steps : {16, 32, 64, 80}) {
+                    for (const std::int64_t extent : {steps, steps + 7, 3 * steps, 5 * steps + 1}) {
+                        for (const bool listed : {false, true}) {
+                            for (const KernelStores stores : all_stores()) {
+                                each_phase([&](const std::byte* src, Room& room) {
+                                    gather_rows(src, room, itemsize, streams, steps, extent, listed, stores);
+                                }, "gather of rows");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     int report() const {
         std::printf("%lld kernel calls, %lld wrong\n", static_cast<long long>(calls_), static_cast<long long>(wrong_));
         return wrong_ == 0 && calls_ > 0 ? 0 : 1;
@@ -349,6 +370,29 @@ private:
                 } else {
                     std::memset(room.expected() + offset(to) + p * position, 0, static_cast<std::size_t>(itemsize));
                 }
+            }
+        }
+    }
+
+    void gather_rows(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t streams, std::int64_t steps,
+                     std::int64_t extent, bool listed, KernelStores stores) {
+        constexpr std::int64_t kRows = 9;
+        const std::int64_t row = streams * extent * itemsize;
+        if (row * kRows > kRoom / 2 || (stores.nontemporal && steps * streams * itemsize % 64 != 0)) return;
+        std::vector<std::int64_t> sources;
+        for (std::int64_t step = 0; step < steps; ++step) {
+            for (std::int64_t stream = 0; stream < streams; ++stream) sources.push_back((stream * extent + step) * itemsize);
+        }
+        auto table = dnnmove::build_gather(sources, itemsize, {steps * streams * itemsize}, kernels_);
+        if (!table) return;
+        table->loop_steps = static_cast<std::int32_t>(steps);
+        std::vector<std::int64_t> src_rows;
+        for (std::int64_t j = 0; j < kRows; ++j) src_rows.push_back((listed ? j * 5 % kRows : j) * row);
+        const KernelLoop a{extent, itemsize, streams * itemsize};
+        kernels_.gather(table->block(), src, room.dst(), a, {kRows, row, row, listed ? src_rows.data() : nullptr}, stores);
+        for (std::int64_t j = 0; j < kRows; ++j) {
+            for (std::int64_t k = 0; k < streams * extent; ++k) {
+                put(room, j * row + k * itemsize, src + src_rows[static_cast<std::size_t>(j)] + (k % streams * extent + k / streams) * itemsize, itemsize);
             }
         }
     }
@@ -528,6 +572,7 @@ int main() {
     checker.transposes_of_cells();
     checker.weaves();
     checker.gathers();
+    checker.gathers_of_rows();
     checker.strips();
     checker.exchanges();
     checker.records();

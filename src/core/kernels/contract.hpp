@@ -67,9 +67,17 @@ struct GatherBlock {
     std::int32_t loop_steps;     // steps of the block loop that one block covers
     std::int32_t even_steps;     // of every vector; 0 where they differ
     std::int32_t network;        // rounds: 0, 2 or 3
+    std::int32_t shared_windows; // of which every vector is made, each of all; 0 where they differ
+    bool many_steps;             // four and more per vector, or a network
     bool one_window;             // every vector has one step, of one window
     bool zeroes;                 // some vector does not keep all bytes
 };
+
+// May a block of so many vectors share so many windows? They and their tables lie in registers.
+inline constexpr int kMostShared = 5;
+constexpr bool shares_windows(std::int64_t vectors, std::int64_t windows) {
+    return vectors <= kMostShared && windows <= kMostShared && vectors * (windows - 1) <= 20;
+}
 
 // Where a vector of an exchange lies in one block: `offset` bytes behind the cursor of a buffer.
 struct ExchangeVector {

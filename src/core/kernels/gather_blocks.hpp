@@ -20,11 +20,24 @@ inline std::int64_t first_line_step(const std::byte* to, std::int64_t dst_stride
     return step;
 }
 
-// Run::blocks<nontemporal>(block, from, to, count, src_step, dst_step, ahead) does `count` blocks.
+// Run::blocks<nontemporal>(block, from, to, count, src_step, dst_step, ahead) does `count` blocks;
+// Run::rows(block, src, dst, a, b), where there is one, all rows by ordinary stores. kDownRows: it goes
+// down the rows where they are of few blocks.
 template <class Run>
 inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,
                         KernelStores stores) {
     const std::int64_t steps = block.loop_steps;
+    if (!stores.nontemporal && !stores.prefetch) {
+        if constexpr (requires { Run::rows(block, src, dst, a, b); }) {
+            return Run::rows(block, src, dst, a, b);
+        } else if (Run::kDownRows && a.extent < 4 * steps && b.src_rows == nullptr) {
+            const std::int64_t last = a.extent - steps;
+            for (std::int64_t at = 0;; at = at + steps < last ? at + steps : last) {
+                Run::template blocks<false>(block, src + at * a.src_stride, dst + at * a.dst_stride, b.extent, b.src_stride, b.dst_stride, 0);
+                if (at == last) return;
+            }
+        }
+    }
     const std::int64_t src_step = steps * a.src_stride;
     const std::int64_t dst_step = steps * a.dst_stride;
     // Prefetches run some blocks ahead of the row, and from its end on into the row that follows.

@@ -17,16 +17,26 @@ constexpr int kMostSteps = 8;
 constexpr int kMostTables = 24;  // in registers, of 32
 
 template <int vectors, int steps>
-constexpr WalkBlocks few_vectors() {
-    if constexpr (vectors * steps <= kMostTables) return walk_blocks<FewVectors<vectors, steps>>;
+constexpr WalkBlocks own_windows() {
+    if constexpr (vectors * steps <= kMostTables) return walk_blocks<FewVectors<OwnWindows<vectors, steps>>>;
     return walk_blocks<ManyVectors>;
+}
+template <int vectors, int windows>
+constexpr WalkBlocks shared_windows() {
+    if constexpr (shares_windows(vectors, windows)) return walk_blocks<FewVectors<SharedWindows<vectors, windows>>>;
+    return nullptr;
 }
 
 template <int... ks>
-constexpr auto few_vectors_table(std::integer_sequence<int, ks...>) {
-    return std::array<WalkBlocks, sizeof...(ks)>{few_vectors<ks / kMostSteps + 1, ks % kMostSteps + 1>()...};
+constexpr auto own_windows_table(std::integer_sequence<int, ks...>) {
+    return std::array<WalkBlocks, sizeof...(ks)>{own_windows<ks / kMostSteps + 1, ks % kMostSteps + 1>()...};
 }
-constexpr auto kFewVectors = few_vectors_table(std::make_integer_sequence<int, kMostVectors * kMostSteps>{});
+template <int... ks>
+constexpr auto shared_windows_table(std::integer_sequence<int, ks...>) {
+    return std::array<WalkBlocks, sizeof...(ks)>{shared_windows<ks / kMostShared + 1, ks % kMostShared + 1>()...};
+}
+constexpr auto kOwnWindows = own_windows_table(std::make_integer_sequence<int, kMostVectors * kMostSteps>{});
+constexpr auto kSharedWindows = shared_windows_table(std::make_integer_sequence<int, kMostShared * kMostShared>{});
 
 void gather_two_windows(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,
                         KernelStores stores) noexcept {
@@ -47,8 +57,11 @@ void gather_two_windows(const GatherBlock& block, const std::byte* src, std::byt
         case 3 * 8 + 3: return walk_blocks<Network<3, 3>>(block, src, dst, a, b, stores);
         default: return walk_blocks<Network<3, 4>>(block, src, dst, a, b, stores);
     }
+    if (block.shared_windows > 0) {
+        return kSharedWindows[static_cast<std::size_t>((block.count - 1) * kMostShared + block.shared_windows - 1)](block, src, dst, a, b, stores);
+    }
     if (steps >= 1 && steps <= kMostSteps && block.count <= kMostVectors && !block.zeroes) {
-        return kFewVectors[static_cast<std::size_t>((block.count - 1) * kMostSteps + steps - 1)](block, src, dst, a, b, stores);
+        return kOwnWindows[static_cast<std::size_t>((block.count - 1) * kMostSteps + steps - 1)](block, src, dst, a, b, stores);
     }
     walk_blocks<ManyVectors>(block, src, dst, a, b, stores);
 }

@@ -35,6 +35,7 @@ struct OnePick {
 // `steps` 0: one, of one window.
 template <int rounds, int steps>
 struct Network {
+    static constexpr bool kDownRows = true;
     static constexpr int kGroup = 1 << rounds;
     static constexpr int kSteps = steps == 0 ? 1 : steps;
     using Pick = std::conditional_t<steps == 0, OnePick, Picks<kSteps>>;
@@ -42,7 +43,7 @@ struct Network {
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
-        const std::int64_t chunk = block.count == kGroup && ahead == 0 ? count : chunk_of(count, dst_step);
+        const std::int64_t chunk = block.count == kGroup && ahead == 0 ? count : chunk_of<nontemporal>(block, count, dst_step);
         for (std::int64_t done = 0; done < count; done += chunk) {
             const std::int64_t now = count - done < chunk ? count - done : chunk;
             for (std::int32_t v = 0; v < block.count; v += kGroup) {

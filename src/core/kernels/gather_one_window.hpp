@@ -37,6 +37,7 @@ inline void pick_vectors(const GatherBlock& block, const GatherVector& vector, c
 // Whole vectors by ordinary stores: vector by vector, each over as many blocks as stay in the first-level
 // cache.
 struct VectorByVector {
+    static constexpr bool kDownRows = false;
     template <bool>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
@@ -72,6 +73,7 @@ struct VectorByVector {
 };
 
 struct ByteShuffles {
+    static constexpr bool kDownRows = false;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
@@ -102,6 +104,7 @@ struct ByteShuffles {
 
 // Blocks that are smaller than a vector, or whose source is smaller than a window.
 struct PartialShuffles {
+    static constexpr bool kDownRows = false;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t) {

@@ -48,38 +48,103 @@ struct Picks {
     }
 };
 
-// Blocks of a few whole vectors of as many steps each: all tables stay in registers.
+// The tables of a few whole vectors of as many steps each, all in registers.
 template <int vectors, int steps>
-struct FewVectors {
-    template <bool nontemporal>
-    static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
-        if (count <= 0) return;
-        Picks<steps> picks[vectors];
-        std::int64_t dst[vectors];
+struct OwnWindows {
+    Picks<steps> picks[vectors];
+    std::int64_t dst[vectors];
+
+    explicit OwnWindows(const GatherBlock& block) {
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; ++v) {
             picks[v].load(block, block.steps + v * steps);
             dst[v] = block.vectors[v].dst;
         }
-        const std::int32_t* const lines = block.lines;
-        const std::int32_t line_count = ahead != 0 ? block.line_count : 0;
-        for (std::int64_t i = 0; i < count; ++i) {
-            for (std::int32_t k = 0; k < line_count; ++k) __builtin_prefetch(from + ahead + lines[k]);
+    }
+    template <bool nontemporal>
+    void make(const std::byte* from, std::byte* to) const {
 #pragma GCC unroll 8
-            for (int v = 0; v < vectors; ++v) put<nontemporal>(to + dst[v], picks[v].from(from));
-            from += src_step;
-            to += dst_step;
+        for (int v = 0; v < vectors; ++v) put<nontemporal>(to + dst[v], picks[v].from(from));
+    }
+};
+
+// The same where all vectors share their windows: each is loaded once.
+template <int vectors, int windows>
+struct SharedWindows {
+    static constexpr int kSteps = windows > 1 ? windows - 1 : 1;
+    __m512i index[vectors][kSteps];
+    std::int64_t place[windows];
+    std::int64_t dst[vectors];
+
+    explicit SharedWindows(const GatherBlock& block) {
+        place[0] = block.steps[0].first;
+#pragma GCC unroll 8
+        for (int w = 1; w < windows; ++w) place[w] = block.steps[w - 1].second;
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+#pragma GCC unroll 8
+            for (int s = 0; s < kSteps; ++s) index[v][s] = index_of(block, block.steps[v * kSteps + s]);
+            dst[v] = block.vectors[v].dst;
+        }
+    }
+    template <bool nontemporal>
+    void make(const std::byte* from, std::byte* to) const {
+        __m512i x[windows];
+#pragma GCC unroll 8
+        for (int w = 0; w < windows; ++w) x[w] = window(from + place[w]);
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+            __m512i vector = x[0];
+            if constexpr (windows == 1) vector = _mm512_permutexvar_epi8(index[v][0], vector);
+#pragma GCC unroll 8
+            for (int w = 1; w < windows; ++w) vector = _mm512_permutex2var_epi8(vector, index[v][w - 1], x[w]);
+            put<nontemporal>(to + dst[v], vector);
         }
     }
 };
 
-// Where the destinations of a vector in successive blocks follow each other, as in blocked layouts,
-// vectors are done one by one, each over a chunk of blocks: tables are loaded once per chunk, and the
-// source and the destination are read and written in runs. Elsewhere block by block.
-inline std::int64_t chunk_of(std::int64_t count, std::int64_t dst_step) {
-    constexpr std::int64_t kChunk = 16;
-    return count >= 4 && dst_step <= 2 * kLine ? kChunk : 1;
+// Blocks of a few vectors.
+template <class Tables>
+struct FewVectors {
+    template <bool nontemporal>
+    static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
+                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
+        if (count <= 0) return;
+        const Tables tables(block);
+        const std::int32_t* const lines = block.lines;
+        const std::int32_t line_count = ahead != 0 ? block.line_count : 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+            for (std::int32_t k = 0; k < line_count; ++k) __builtin_prefetch(from + ahead + lines[k]);
+            tables.template make<nontemporal>(from, to);
+            from += src_step;
+            to += dst_step;
+        }
+    }
+    // Rows that stay in the caches: the tables are loaded once for all of them.
+    static void rows(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b) {
+        const Tables tables(block);
+        const std::int64_t steps = block.loop_steps;
+        const std::int64_t last = a.extent - steps;
+        for (std::int64_t j = 0; j < b.extent; ++j) {
+            const std::byte* from = src + b.src_at(j);
+            std::byte* to = dst + j * b.dst_stride;
+            for (std::int64_t at = 0;; at = at + steps < last ? at + steps : last) {
+                tables.template make<false>(from + at * a.src_stride, to + at * a.dst_stride);
+                if (at == last) break;
+            }
+        }
+    }
+};
+
+// Vectors are done one by one, each over a chunk of blocks: tables are loaded once per chunk, and source and
+// destination are read and written in runs. What is streamed, only where it makes runs in the destination or
+// where loading the tables would take longer than memory; elsewhere block by block.
+template <bool nontemporal>
+inline std::int64_t chunk_of(const GatherBlock& block, std::int64_t count, std::int64_t dst_step) {
+    const bool runs = dst_step <= 2 * kLine;
+    if (count < 4 || dst_step > 2048 || (nontemporal && !runs && !block.many_steps)) return 1;
+    const std::int64_t run = (nontemporal ? 8192 : 4096) / dst_step;
+    return run > 16 ? run : dst_step > 1024 ? 8 : 16;
 }
 
 // What a chunk of one vector prefetches: its share of the block's lines.
@@ -93,10 +158,11 @@ inline void prefetch_share(const GatherBlock& block, std::int32_t vector, std::i
 
 // Blocks of any number of whole vectors.
 struct ManyVectors {
+    static constexpr bool kDownRows = true;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
-        const std::int64_t chunk = chunk_of(count, dst_step);
+        const std::int64_t chunk = chunk_of<nontemporal>(block, count, dst_step);
         if (chunk == 1 && !block.zeroes) {
             switch (block.even_steps) {
                 case 1: return rows<nontemporal, 1>(block, from, to, count, src_step, dst_step, ahead);
@@ -187,6 +253,7 @@ private:
 
 // Blocks that are smaller than a vector, or whose source is smaller than a window.
 struct PartialVectors {
+    static constexpr bool kDownRows = false;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t) {

@@ -14,7 +14,7 @@ constexpr std::int64_t kMaxBlockBytes = 1024;
 // than `src_stride`; loops.size() where there is none.
 std::size_t find_sharing(const std::vector<Loop>& loops, std::size_t position, std::int64_t itemsize,
                          std::int64_t src_stride) {
-    constexpr std::int64_t kMostRuns = 5;
+    constexpr std::int64_t kMostRuns = 16;
     for (std::size_t k = 0; k < position; ++k) {
         const Loop& loop = loops[k];
         if (loop.table || loop.extent > kMostRuns || loop.src_stride == 0 || std::abs(loop.src_stride) < itemsize) continue;
@@ -74,7 +74,7 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
     GatherRuns runs{steps * bytes};
     // A loop that stays inside the lines the block reads, as NHWC's channels do, joins it: every line is
     // then read once, into several runs of the destination.
-    const std::size_t sharing = bytes == itemsize && extent > steps
+    const std::size_t sharing = extent > steps
                                     ? find_sharing(loops, position, itemsize, src_stride)
                                     : loops.size();
     if (sharing < loops.size()) {

@@ -206,7 +206,11 @@ StoreMode size_elements(Leaf& leaf, const std::vector<Loop>& rest, const PlanCon
     } else {
         // Other loops that read the same lines again find them in the first-level cache.
         std::int64_t unit = stage ? context.unit_bytes : kUnitBytes;
-        if (leaf.scattered) unit = std::max<std::int64_t>(1024, 4 * unit / static_cast<std::int64_t>(leaf.block.vectors.size()));
+        // Every vector of a block writes a run of its own: long ones, of what is streamed above all.
+        if (leaf.scattered) {
+            const auto runs = static_cast<std::int64_t>(leaf.block.vectors.size());
+            unit = std::clamp<std::int64_t>((direct ? 64 : 16) * unit / runs, 1024, 2 * kUnitBytes);
+        }
         if (reads_lines_again(leaf, rest)) {
             unit = std::clamp<std::int64_t>(kUnitBytes / std::abs(leaf.a.src_stride) * bytes, 1024, unit);
         }

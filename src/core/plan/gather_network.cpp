@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kFewWindows = 4;      // no network gains here
 constexpr std::size_t kMostWindows = 5;     // per vector before the network: the kernels have four steps
 constexpr std::size_t kMostStride = 16;
+constexpr std::size_t kMostLines = 16;
 
 // The most windows that the units with one value of the `rounds` bits from `bit` (of the unit's number) on need.
 std::size_t windows_per_value(const std::vector<std::size_t>& homes, std::int32_t rounds, std::int32_t bit) {
@@ -27,14 +28,25 @@ NetworkShape choose_network(const std::vector<std::int32_t>& places, std::size_t
     const std::size_t vectors = places.size() / units;
     if (vectors < 4) return shape;
     std::vector<std::int32_t> windows;
-    patterns.cover(places.data(), windows);
+    patterns.cover(places.data(), units, windows);
     if (windows.size() <= kFewWindows || windows.size() > 64) return shape;
-    // Vectors of a group read the same lines.
-    while (shape.stride < kMostStride && shape.stride * 4 <= vectors &&
-           std::abs(places[shape.stride * units] - places[0]) >= 64) {
-        ++shape.stride;
-    }
-    if (shape.stride * 4 > vectors || shape.stride == kMostStride) return shape;
+    // Vectors of a group read the same lines, best of all in the same order.
+    const auto in_order = [&](const std::int32_t* vector) { return std::abs(vector[0] - places[0]) < 64; };
+    const auto in_any = [&](const std::int32_t* vector) {
+        return std::all_of(vector, vector + units, [&](std::int32_t place) {
+            return place == GatherPatterns::kNone || std::any_of(windows.begin(), windows.end(), [&](std::int32_t window) {
+                return std::abs(static_cast<std::int64_t>(place) - window) < 128;
+            });
+        });
+    };
+    const auto find_stride = [&](const auto& same_lines) {
+        std::size_t stride = 1;
+        while (stride < kMostStride && stride * 4 <= vectors && !same_lines(places.data() + stride * units)) ++stride;
+        return stride * 4 > vectors ? kMostStride : stride;
+    };
+    shape.stride = find_stride(in_order);
+    if (shape.stride == kMostStride && windows.size() <= kMostLines) shape.stride = find_stride(in_any);
+    if (shape.stride == kMostStride) return shape;
     std::vector<std::size_t> homes(units, 0);
     for (std::size_t k = 0; k < units; ++k) {
         if (places[k] == GatherPatterns::kNone) continue;

@@ -49,10 +49,10 @@ std::int32_t GatherPatterns::keep_all() {
     return index(index_of_all);
 }
 
-void GatherPatterns::cover(const std::int32_t* places, std::vector<std::int32_t>& windows) {
+void GatherPatterns::cover(const std::int32_t* places, std::size_t count, std::vector<std::int32_t>& windows) {
     sorted_.clear();
     bool ascending = true;
-    for (std::size_t k = 0; k < units_; ++k) {
+    for (std::size_t k = 0; k < count; ++k) {
         if (places[k] == kNone) continue;
         ascending = ascending && (sorted_.empty() || places[k] >= sorted_.back());
         sorted_.push_back(places[k]);
@@ -66,18 +66,17 @@ void GatherPatterns::cover(const std::int32_t* places, std::vector<std::int32_t>
     if (windows.empty()) windows.push_back(last_);
 }
 
-// `windows_` covers the places.
-void GatherPatterns::make_steps(const std::int32_t* places, std::vector<GatherStep>& steps) {
-    const std::size_t count = pairs_ && windows_.size() > 1 ? windows_.size() - 1 : windows_.size();
+void GatherPatterns::make_steps(const std::int32_t* places, const std::vector<std::int32_t>& windows, std::vector<GatherStep>& steps) {
+    const std::size_t count = pairs_ && windows.size() > 1 ? windows.size() - 1 : windows.size();
     // Indices as if every byte stayed, or nothing was picked; then each unit changes the one of its window.
     GatherIndex made[64];
     for (std::size_t byte = 0; byte < 64; ++byte) made[0].byte[byte] = static_cast<std::uint8_t>(pairs_ ? byte : 0x80);
     for (std::size_t k = 1; k < count; ++k) made[k] = made[0];
     for (std::size_t k = 0; k < units_; ++k) {
         if (places[k] == kNone) continue;
-        std::size_t home = windows_.size() - 1;
-        while (windows_[home] > places[k]) --home;
-        std::int32_t position = places[k] - windows_[home];
+        std::size_t home = windows.size() - 1;
+        while (windows[home] > places[k]) --home;
+        std::int32_t position = places[k] - windows[home];
         std::size_t step = home;
         if (pairs_ && home > 0) {
             step = home - 1;
@@ -87,8 +86,8 @@ void GatherPatterns::make_steps(const std::int32_t* places, std::vector<GatherSt
         for (std::int32_t b = 0; b < unit_; ++b) byte[b] = static_cast<std::uint8_t>(position + b);
     }
     for (std::size_t k = 0; k < count; ++k) {
-        const std::size_t second = pairs_ ? std::min(k + 1, windows_.size() - 1) : k;
-        steps.push_back({index(made[k]), windows_[k], windows_[second]});
+        const std::size_t second = pairs_ ? std::min(k + 1, windows.size() - 1) : k;
+        steps.push_back({index(made[k]), windows[k], windows[second]});
     }
 }
 
@@ -113,10 +112,10 @@ bool GatherPatterns::add(const std::int32_t* places, std::size_t most, GatherVec
         vector.steps = static_cast<std::int32_t>(pattern.steps.size());
         return true;
     }
-    cover(places, windows_);
+    cover(places, units_, windows_);
     if (windows_.size() > most) return false;
     const std::size_t before = steps.size();
-    make_steps(places, steps);
+    make_steps(places, windows_, steps);
     vector.steps = static_cast<std::int32_t>(steps.size() - before);
     // Windows at the end of the source were moved back to stay inside: no pattern for others.
     if (windows_.back() < last_) {

@@ -22,8 +22,10 @@ public:
 
     // Forgets every pattern and index.
     void clear();
-    // The windows, by where they start, that cover a vector's units, `places` being their source offsets.
-    void cover(const std::int32_t* places, std::vector<std::int32_t>& windows);
+    // The windows, by where they start, that cover `count` units, `places` being their source offsets.
+    void cover(const std::int32_t* places, std::size_t count, std::vector<std::int32_t>& windows);
+    // Appends the steps of a vector out of windows that cover its units.
+    void make_steps(const std::int32_t* places, const std::vector<std::int32_t>& windows, std::vector<GatherStep>& steps);
     // Appends the steps of a vector to `steps` and sets its count; false where it needs more windows than `most`.
     bool add(const std::int32_t* places, std::size_t most, GatherVector& vector, std::vector<GatherStep>& steps);
     // The position of an index equal to this.
@@ -40,7 +42,6 @@ private:
         std::vector<GatherStep> steps;
         std::int32_t reach;               // the last window's start
     };
-    void make_steps(const std::int32_t* places, std::vector<GatherStep>& steps);
 
     std::vector<GatherIndex>& indices_;
     std::vector<std::uint64_t> index_hashes_;  // of every index, as many as have one

@@ -58,6 +58,34 @@ std::vector<std::int32_t> lines_of(const std::vector<GatherStep>& steps) {
     return lines;
 }
 
+// Makes all vectors out of the same few windows, where that takes fewer loads and permutes.
+bool share_windows(GatherTable& table, const std::vector<std::int32_t>& places, std::size_t units,
+                   GatherPatterns& patterns, const Kernels& kernels) {
+    const std::size_t count = table.vectors.size();
+    if (kernels.gather_windows != 2 || table.vector_bytes < 64 || table.window_bytes < 64 || table.zeroes || count > kMostShared) return false;
+    std::vector<std::int32_t> windows;
+    std::size_t apart = 0;  // loads and permutes without sharing
+    for (std::size_t v = 0; v < count; ++v) {
+        patterns.cover(places.data() + v * units, units, windows);
+        apart += 2 * windows.size() + std::max<std::size_t>(1, windows.size() - 1);
+    }
+    patterns.cover(places.data(), places.size(), windows);
+    const std::size_t steps = std::max<std::size_t>(1, windows.size() - 1);
+    if (!shares_windows(static_cast<std::int64_t>(count), static_cast<std::int64_t>(windows.size())) ||
+        2 * windows.size() + count * steps > apart) {
+        return false;
+    }
+    for (std::size_t v = 0; v < count; ++v) {
+        patterns.make_steps(places.data() + v * units, windows, table.steps);
+        table.vectors[v].steps = static_cast<std::int32_t>(steps);
+    }
+    table.even_steps = static_cast<std::int32_t>(steps);
+    table.shared_windows = static_cast<std::int32_t>(windows.size());
+    table.one_window = windows.size() == 1;
+    table.lines = lines_of(table.steps);
+    return true;
+}
+
 }  // namespace
 
 double GatherTable::cycles() const {
@@ -130,6 +158,7 @@ std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources
     GatherPatterns patterns(table.indices, static_cast<std::int32_t>(unit), units, table.window_bytes, last,
                             kernels.gather_windows == 2);
     const std::size_t max_windows = width == 64 ? kMaxWindows64 : kMaxWindows16;
+    if (share_windows(table, places, units, patterns, kernels)) return table;
     if (width == 64 && units * static_cast<std::size_t>(unit) == 64) {
         const NetworkShape shape = choose_network(places, units, patterns);
         if (shape.rounds != 0 && build_network(table, places, units, static_cast<std::int32_t>(unit), shape, patterns)) {

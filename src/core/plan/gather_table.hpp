@@ -21,13 +21,14 @@ struct GatherTable {
     std::int32_t loop_steps = 1;
     std::int32_t even_steps = 0;
     std::int32_t network = 0;
+    std::int32_t shared_windows = 0;
     bool one_window = false;
     bool zeroes = false;
 
     GatherBlock block() const {
         return {vectors.data(), steps.data(), indices.data(), lines.data(), static_cast<std::int32_t>(vectors.size()),
                 static_cast<std::int32_t>(lines.size()), vector_bytes, window_bytes, loop_steps, even_steps, network,
-                one_window, zeroes};
+                shared_windows, network != 0 || steps.size() >= 4 * vectors.size(), one_window, zeroes};
     }
     // Estimated cycles of one block with everything in the first-level cache.
     double cycles() const;
