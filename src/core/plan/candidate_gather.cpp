@@ -24,6 +24,17 @@ std::size_t find_sharing(const std::vector<Loop>& loops, std::size_t position, s
     return loops.size();
 }
 
+// Inside the caches a few streams, interleaved along this loop or dealt out of it, are gathered out of windows
+// that their vectors share, in blocks of a vector of each; whole rows would need as many windows for every vector.
+bool streams_follow(const std::vector<Loop>& loops, std::size_t position, std::int64_t itemsize, std::int64_t bytes,
+                    const PlanContext& context) {
+    const Loop& loop = loops[position];
+    if (context.beyond_cache || context.kernels->gather_windows != 2 || loop.table || loop.extent * itemsize < 64) return false;
+    if (bytes > itemsize) return bytes <= kMostShared * itemsize && std::abs(loop.src_stride) == itemsize;
+    const std::size_t sharing = find_sharing(loops, position, itemsize, loop.src_stride);
+    return sharing < loops.size() && loops[sharing].extent <= kMostShared;
+}
+
 }  // namespace
 
 // A block of whole inner loops and of some steps of the next one, gathered as one table.
@@ -36,7 +47,7 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
     std::vector<std::int64_t> inner{0};  // source offsets, in order of the destination
     std::size_t position = loops.size();
     std::int64_t bytes = itemsize;
-    while (position > 0 && continues(loops[position - 1], bytes) &&
+    while (position > 0 && continues(loops[position - 1], bytes) && !(streams_follow(loops, position - 1, itemsize, bytes, context)) &&
            bytes * loops[position - 1].extent <= (bytes < width ? kMaxBlockBytes / 2 : width)) {
         const Loop& loop = loops[--position];
         std::vector<std::int64_t> outer;
