@@ -13,11 +13,11 @@ constexpr std::int64_t kMaxBlockBytes = 1024;
 // The position of a short loop outside `position` that moves the source by less than a line and less
 // than `src_stride`; loops.size() where there is none.
 std::size_t find_sharing(const std::vector<Loop>& loops, std::size_t position, std::int64_t itemsize,
-                         std::int64_t src_stride) {
-    constexpr std::int64_t kMostRuns = 16;
+                         std::int64_t src_stride, const Kernels& kernels) {
+    const std::int64_t most_runs = kernels.gather_windows == 2 ? 16 : 5;
     for (std::size_t k = 0; k < position; ++k) {
         const Loop& loop = loops[k];
-        if (loop.table || loop.extent > kMostRuns || loop.src_stride == 0 || std::abs(loop.src_stride) < itemsize) continue;
+        if (loop.table || loop.extent > most_runs || loop.src_stride == 0 || std::abs(loop.src_stride) < itemsize) continue;
         if (std::abs(loop.src_stride) >= std::min<std::int64_t>(64, std::abs(src_stride))) continue;
         return k;
     }
@@ -31,7 +31,7 @@ bool streams_follow(const std::vector<Loop>& loops, std::size_t position, std::i
     const Loop& loop = loops[position];
     if (context.beyond_cache || context.kernels->gather_windows != 2 || loop.table || loop.extent * itemsize < 64) return false;
     if (bytes > itemsize) return bytes <= kMostShared * itemsize && std::abs(loop.src_stride) == itemsize;
-    const std::size_t sharing = find_sharing(loops, position, itemsize, loop.src_stride);
+    const std::size_t sharing = find_sharing(loops, position, itemsize, loop.src_stride, *context.kernels);
     return sharing < loops.size() && loops[sharing].extent <= kMostShared;
 }
 
@@ -85,8 +85,9 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
     GatherRuns runs{steps * bytes};
     // A loop that stays inside the lines the block reads, as NHWC's channels do, joins it: every line is
     // then read once, into several runs of the destination.
-    const std::size_t sharing = extent > steps
-                                    ? find_sharing(loops, position, itemsize, src_stride)
+    // (Not with narrow vectors, many of which such a block would take, unless runs are of single elements.)
+    const std::size_t sharing = extent > steps && (kernels.gather_windows == 2 || bytes == itemsize)
+                                    ? find_sharing(loops, position, itemsize, src_stride, kernels)
                                     : loops.size();
     if (sharing < loops.size()) {
         const Loop& loop = loops[sharing];
