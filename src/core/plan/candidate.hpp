@@ -15,6 +15,7 @@ struct Candidate {
     double cost = std::numeric_limits<double>::infinity();
     Leaf leaf;
     std::vector<std::size_t> taken;  // positions of the loops that the kernel covers
+    std::size_t columns = 0;         // of a transpose: how many of them, the first ones, are a
 };
 
 // One function per kernel; the cost is infinite where it cannot run the nest. `loops` are canonical:
@@ -54,6 +55,9 @@ using TransposeCost = double (*)(std::int64_t columns, std::int64_t rows, Cells 
 // where `inner` is the innermost loop.
 void take_chains(Candidate& candidate, const std::vector<Loop>& loops, std::int64_t itemsize, std::size_t inner,
                  const Kernels& kernels, TransposeCost cost_of);
+
+// The offsets of a transpose's rows along its chains, once it is chosen.
+void tabulate_chains(Candidate& candidate, const std::vector<Loop>& loops);
 
 // The loop at `position` becomes b. Where rows of `row` bytes are short and more loops continue the
 // destination, b is the whole chain of them, so that a kernel call is worth its while.

@@ -36,7 +36,9 @@ Candidate cells_candidate(const std::vector<Loop>& loops, std::int64_t itemsize,
         inner = k;
         cell = stride;
     }
-    if (inner == loops.size()) return candidate;
+    // Elements without gaps are what the ordinary tiles of 64 bytes are better at.
+    const bool gaps = cell > itemsize || (itemsize & (itemsize - 1)) != 0;
+    if (inner == loops.size() || (!gaps && kernels.vector_bytes == 64)) return candidate;
     candidate.leaf.kind = KernelKind::transpose_cells;
     take_chains(candidate, loops, itemsize, inner, kernels, cells_cost);
     return candidate;

@@ -85,8 +85,14 @@ void take_chains(Candidate& candidate, const std::vector<Loop>& loops, std::int6
     leaf.a = {a.length, a.length, step, leaf.a_chained ? 0 : loops[inner].dst_stride};
     leaf.b = {b.length, b.length, leaf.b_chained ? 0 : loops[b.positions[0]].src_stride, itemsize};
     if (step < 0) leaf.turn_a_round();
-    if (leaf.a_chained) leaf.dst_rows = row_offsets(a.positions, loops, &Loop::dst_stride);
-    if (leaf.b_chained) leaf.src_rows = row_offsets(b.positions, loops, &Loop::src_stride);
+    candidate.columns = a.positions.size();
+}
+
+void tabulate_chains(Candidate& candidate, const std::vector<Loop>& loops) {
+    const auto b = candidate.taken.begin() + static_cast<std::ptrdiff_t>(candidate.columns);
+    Leaf& leaf = candidate.leaf;
+    if (leaf.a_chained) leaf.dst_rows = row_offsets({candidate.taken.begin(), b}, loops, &Loop::dst_stride);
+    if (leaf.b_chained) leaf.src_rows = row_offsets({b, candidate.taken.end()}, loops, &Loop::src_stride);
 }
 
 }  // namespace dnnmove

@@ -72,6 +72,7 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
         best = std::move(others[rank - 1]);
     }
     best.leaf.itemsize = itemsize;
+    if (best.leaf.transposes()) tabulate_chains(best, loops);
     std::sort(best.taken.begin(), best.taken.end());
     for (auto position = best.taken.rbegin(); position != best.taken.rend(); ++position) {
         loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(*position));
