@@ -55,6 +55,9 @@ std::vector<Problem> problems() {
         all.push_back(permutation({128, 512}, {1, 0}, itemsize));
         all.push_back(permutation({3, 33, 65}, {0, 2, 1}, itemsize));
         all.push_back(permutation({6, 7, 8, 9, 10}, {4, 1, 3, 0, 2}, itemsize));
+        all.push_back(permutation({50, 2, 58}, {0, 2, 1}, itemsize));
+        all.push_back(permutation({21, 3, 80}, {0, 2, 1}, itemsize));
+        all.push_back(permutation({3, 7, 11, 13, 5}, {0, 2, 4, 3, 1}, itemsize));
         all.push_back(split({300, 47}, {7, 33, 1, 6}, itemsize));
         all.push_back(split({40, 600}, {300, 299, 1}, itemsize));
     }

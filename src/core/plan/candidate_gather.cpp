@@ -77,6 +77,12 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
     if (!rows && (steps * bytes) % width != 0) {  // no multiple within reach: long blocks, whose last vectors overlap
         steps = std::clamp<std::int64_t>(kMaxBlockBytes / 2 / bytes, 1, extent);
     }
+    if (!context.beyond_cache && extent > steps) {
+        // Shorter blocks, where the last one of a row would repeat much of the one before.
+        const std::int64_t blocks = (extent + steps - 1) / steps;
+        const std::int64_t even = (extent + blocks - 1) / blocks;
+        if ((even * bytes + width - 1) / width < steps * bytes / width) steps = even;
+    }
     std::vector<std::int64_t> sources;
     sources.reserve(inner.size() * static_cast<std::size_t>(steps));
     for (std::int64_t k = 0; k < steps; ++k) {

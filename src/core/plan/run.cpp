@@ -89,9 +89,19 @@ Plan::Plan(const Nest& nest, const PlanContext& context)
     : kernels_(context.kernels), near_(context.near), src_offset_(nest.src_offset), dst_offset_(nest.dst_offset) {
     bytes_ = nest.itemsize;
     for (const Loop& loop : nest.loops) bytes_ *= loop.extent;
-    std::vector<Loop> loops = nest.loops;
-    leaf_ = choose_leaf(loops, nest.itemsize, context);
-    stores_ = choose_tiles(leaf_, loops, context);
+    std::vector<Loop> loops;
+    const auto choose = [&](const PlanContext& as) {
+        loops = nest.loops;
+        leaf_ = choose_leaf(loops, nest.itemsize, as);
+        stores_ = choose_tiles(leaf_, loops, as);
+    };
+    choose(context);
+    if (leaf_.kind == KernelKind::gather && stores_ == StoreMode::staged) {
+        // What cannot be streamed by itself is faster stored ordinarily, and best as inside the caches.
+        PlanContext inside = context;
+        inside.beyond_cache = false;
+        choose(inside);
+    }
     outer_ = order_loops(leaf_, loops, stores_, rereading_);
     // Rows of one tile where no chain gave the rows of the whole dimension.
     src_offset_ += leaf_.src_shift;
@@ -122,7 +132,9 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
     const std::int64_t a_steps = leaf.a.steps(unit.a_tile);
     std::int64_t b_steps = leaf.b.steps(unit.b_tile);
     const KernelLoop a{a_steps, leaf.a.src_stride, leaf.a.dst_stride};
-    const KernelLoop b{b_steps, leaf.b.src_stride, leaf.b.dst_stride,
+    // A single step has no stride: what a kernel prefetches behind it is the next unit.
+    const std::int64_t b_stride = b_steps == 1 ? next.src - unit.src : leaf.b.src_stride;
+    const KernelLoop b{b_steps, b_stride, leaf.b.dst_stride,
                        leaf.b_chained ? leaf.src_rows.data() + unit.b_tile * leaf.b.tile : nullptr};
     const KernelStores stores{stores_ == StoreMode::nontemporal, stores_ != StoreMode::cached && unit.fresh};
     switch (leaf.kind) {
