@@ -79,6 +79,7 @@ std::int64_t steps_into_line(const std::byte* p, std::int64_t itemsize) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & 63) / itemsize;
 }
 
+// Source rows behind a tile that its last line, or a prefetch, may reach: as many as a line has bytes.
 constexpr std::int64_t kMostExtraRows = 64;
 
 int log2_of(std::int64_t width) { return __builtin_ctzll(static_cast<unsigned long long>(width)); }
@@ -103,10 +104,10 @@ Plan::Plan(const Nest& nest, const PlanContext& context)
         choose(inside);
     }
     outer_ = order_loops(leaf_, loops, stores_, rereading_);
-    // Rows of one tile where no chain gave the rows of the whole dimension.
     src_offset_ += leaf_.src_shift;
     dst_offset_ += leaf_.dst_shift;
     if (leaf_.kind == KernelKind::transpose_cells) leaf_.block.indices = cell_permutes(leaf_.itemsize, leaf_.a.src_stride);
+    // Rows of one tile where no chain gave the rows of the whole dimension.
     if (leaf_.transposes()) {
         if (!leaf_.a_chained) {
             for (std::int64_t i = 0; i < leaf_.a.tile; ++i) leaf_.dst_rows.push_back(i * leaf_.a.dst_stride);
