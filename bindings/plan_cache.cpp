@@ -42,6 +42,12 @@ SharedCache& shared_cache() {
     return *cache;
 }
 
+// What an earlier call has measured, or a file has brought.
+std::optional<Tuned> find_tuned(const std::vector<Transfer>& transfers, const PlanOptions& options) {
+    if (tuned_problems::none()) return std::nullopt;
+    return tuned_problems::find(problem_of(transfers, options));
+}
+
 }  // namespace
 
 Placement place(Dims shape, Dims strides, std::int64_t itemsize) {
@@ -90,20 +96,13 @@ const Program& Plan::build(std::size_t slot, const std::byte* const* srcs, std::
     const Built* before = built_[slot].load(std::memory_order_relaxed);
     if (before != nullptr && before->threads >= threads) return before->program;
     PlanOptions options = options_for(slot, threads);
-    double gain = 1;
-    if (tune_ || !tuned_problems::none()) {
-        std::string problem = problem_of(transfers_, options);
-        std::optional<Tuned> tuned = tuned_problems::find(problem);
-        if (!tuned && tune_) {
-            tuned = dnnmove::tune(transfers_, options, srcs, dsts, threads);
-            tuned_problems::insert(std::move(problem), *tuned);
-        }
-        if (tuned) {
-            options.variant = tuned->variant;
-            gain = tuned->gain;
-        }
+    std::optional<Tuned> tuned = find_tuned(transfers_, options);
+    if (!tuned && tune_) {
+        tuned = dnnmove::tune(transfers_, options, srcs, dsts, threads);
+        tuned_problems::insert(problem_of(transfers_, options), *tuned);
     }
-    const auto* built = new Built{Program(transfers_, options), threads, gain, before};
+    if (tuned) options.variant = tuned->variant;
+    const auto* built = new Built{Program(transfers_, options), threads, tuned ? tuned->gain : 1, before};
     built_[slot].store(built, std::memory_order_release);
     last_ = built;
     return built->program;
@@ -113,14 +112,20 @@ std::string Plan::impl_info() const { return "native:" + std::string(to_string(b
 
 std::string Plan::explain(int threads) const {
     const std::lock_guard lock(mutex_);
-    if (last_ == nullptr) {
-        const std::string text = Program(transfers_, options_for(alignment_slot(0), threads)).explain();
-        return tune_ ? text + "  to be tuned by the first call\n" : text;
-    }
-    std::string text = last_->program.explain();
-    if (last_->gain > 1) {
+    if (last_ != nullptr) return explain(last_->program, last_->gain);
+    PlanOptions options = options_for(alignment_slot(0), threads);
+    const std::optional<Tuned> tuned = find_tuned(transfers_, options);
+    if (tuned) options.variant = tuned->variant;
+    const Program program(transfers_, options);
+    if (!tuned && tune_) return program.explain() + "  to be tuned by the first call\n";
+    return explain(program, tuned ? tuned->gain : 1);
+}
+
+std::string Plan::explain(const Program& program, double gain) const {
+    std::string text = program.explain();
+    if (gain > 1) {
         char times[32];
-        std::snprintf(times, sizeof times, "%.2f", last_->gain);
+        std::snprintf(times, sizeof times, "%.2f", gain);
         text += std::string("  tuned: ") + times + " times faster than the planner's own choice\n";
     } else if (tune_) {
         text += "  tuned: the planner's own choice is the fastest\n";

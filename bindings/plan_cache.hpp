@@ -69,6 +69,7 @@ private:
         return zeros;
     }
     PlanOptions options_for(std::size_t slot, int threads) const;
+    std::string explain(const Program& program, double gain) const;
     const Program& build(std::size_t slot, const std::byte* const* srcs, std::byte* const* dsts, int threads) const;
 
     std::vector<Placement> inputs_;

@@ -200,18 +200,19 @@ def test_saved_and_loaded(saved):
     assert tuning.load(str(path)) == 1  # again: replaced
 
 
+def narrow_panels(document):
+    """Gives the one problem a variant that the planner does not choose, and a gain to know it by."""
+    (entry,) = document["problems"].values()
+    entry.update(kernel=0, stores="automatic", panel=64, gain=2.5)
+
+
 def test_what_was_loaded_decides_the_plan(saved):
     path, x = saved
     tuning.clear()
     desc = dm.Transpose.Desc(dm.MemoryDesc.of(x))
     plain = dm.Transpose(desc)
     plain(x)
-
-    def choose(document):
-        (entry,) = document["problems"].values()
-        entry.update(kernel=0, stores="automatic", panel=64, gain=2.5)
-
-    rewrite(path, choose)
+    rewrite(path, narrow_panels)
     tuning.load(path)
     loaded = dm.Transpose(dm.Transpose.Desc(dm.MemoryDesc.of(x)))
     assert oracle.raw(loaded(x)) == oracle.raw(x.T)
@@ -219,6 +220,20 @@ def test_what_was_loaded_decides_the_plan(saved):
     assert "b 600 in tiles of 16" in loaded.explain()
     assert "b 600 in tiles of 16" not in plain.explain()  # keeps its plan
     assert oracle.raw(dm.transpose(x)) == oracle.raw(x.T)
+
+
+@pytest.mark.parametrize("tune", [False, True])
+def test_explain_knows_what_was_loaded_before_the_first_call(saved, tune):
+    path, x = saved
+    rewrite(path, narrow_panels)
+    tuning.load(path)
+    prim = dm.Transpose(dm.Transpose.Desc(dm.MemoryDesc.of(x), tune=tune))
+    before = prim.explain()
+    assert "tuned: 2.50 times faster" in before
+    assert "to be tuned" not in before
+    assert "b 600 in tiles of 16" in before
+    prim(x)
+    assert prim.explain() == before
 
 
 @pytest.mark.parametrize("kernel", range(4))
