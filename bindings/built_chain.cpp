@@ -221,6 +221,12 @@ void BuiltChain::run(const std::byte* const* srcs, std::byte* const* dsts, const
     run_plans(*row_major_, srcs[0], dsts, get_num_threads());
 }
 
+bool BuiltChain::tunes(std::byte* const* dsts) const noexcept {
+    // The intermediates, where there are any, have the best alignment.
+    const auto measures = [&](const auto& plan) { return plan->tunes(dsts, destinations.size(), get_num_threads()); };
+    return std::any_of(row_major_->begin(), row_major_->end(), measures);
+}
+
 std::string BuiltChain::impl_info() const { return row_major_->front()->impl_info(); }
 
 std::string BuiltChain::explain() const {

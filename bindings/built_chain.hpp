@@ -35,6 +35,7 @@ public:
     bool splits() const { return splits_; }
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const override;
+    bool tunes(std::byte* const* dsts) const noexcept override;
     std::string impl_info() const override;
     std::string explain() const override;
 

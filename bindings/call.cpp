@@ -79,7 +79,7 @@ void execute(const Plan& plan, const std::byte* const* srcs, std::byte* const* d
              int threads) {
     if (plan.bytes() == 0) return;
     const auto run = [&] { plan.program(srcs, dsts, dst_count, threads).execute(srcs, dsts, threads); };
-    if (plan.bytes() <= kKeepGil && !plan.tunes()) {
+    if (plan.bytes() <= kKeepGil && !plan.tunes(dsts, dst_count, threads)) {
         run();
         return;
     }

@@ -32,6 +32,8 @@ public:
     // destination shares a byte with a source or another destination. Called without the GIL, from
     // many threads at once; throws nothing but OneDnnError and std::bad_alloc. `stream` may be null.
     virtual void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const = 0;
+    // Will `run` measure variants of its plan first? It takes long then, however little it copies.
+    virtual bool tunes(std::byte* const* /*dsts*/) const noexcept { return false; }
     // "native:avx512", "onednn:jit:avx512_core"
     virtual std::string impl_info() const = 0;
     virtual std::string explain() const = 0;

@@ -113,7 +113,7 @@ std::string Plan::impl_info() const { return "native:" + std::string(to_string(b
 std::string Plan::explain(int threads) const {
     const std::lock_guard lock(mutex_);
     if (last_ != nullptr) return explain(last_->program, last_->gain);
-    PlanOptions options = options_for(alignment_slot(0), threads);
+    PlanOptions options = options_for(alignment_slot(nullptr, 0), threads);
     const std::optional<Tuned> tuned = find_tuned(transfers_, options);
     if (tuned) options.variant = tuned->variant;
     const Program program(transfers_, options);

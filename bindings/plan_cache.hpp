@@ -39,16 +39,16 @@ public:
     const std::vector<Transfer>& transfers() const noexcept { return transfers_; }
     std::int64_t bytes() const noexcept { return bytes_; }  // written by one call
 
-    bool tunes() const noexcept { return tune_; }
+    // Will such a call measure variants first? It takes long then, however little it copies.
+    bool tunes(std::byte* const* dsts, std::size_t dst_count, int threads) const noexcept {
+        return tune_ && find(alignment_slot(dsts, dst_count), threads) == nullptr;
+    }
 
     // For a call on this memory with at most `threads` threads. Where the plan is to be tuned the destinations
     // are written by the first such call already.
     const Program& program(const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count, int threads) const {
-        std::uintptr_t addresses = 0;
-        for (std::size_t i = 0; i < dst_count; ++i) addresses |= reinterpret_cast<std::uintptr_t>(dsts[i]);
-        const std::size_t slot = alignment_slot(addresses);
-        const Built* built = built_[slot].load(std::memory_order_acquire);
-        if (built != nullptr && built->threads >= threads) return built->program;
+        const std::size_t slot = alignment_slot(dsts, dst_count);
+        if (const Built* built = find(slot, threads)) return built->program;
         return build(slot, srcs, dsts, threads);
     }
     std::string impl_info() const;
@@ -64,9 +64,15 @@ private:
     };
     static constexpr std::size_t kSlots = 7;  // alignments 1, 2, 4 ... 64
 
-    std::size_t alignment_slot(std::uintptr_t addresses) const noexcept {
-        const auto zeros = static_cast<std::size_t>(__builtin_ctzll(addresses | finest_));
-        return zeros;
+    std::size_t alignment_slot(std::byte* const* dsts, std::size_t dst_count) const noexcept {
+        std::uintptr_t addresses = finest_;
+        for (std::size_t i = 0; i < dst_count; ++i) addresses |= reinterpret_cast<std::uintptr_t>(dsts[i]);
+        return static_cast<std::size_t>(__builtin_ctzll(addresses));
+    }
+    // The program for this alignment and so many threads; null before it is built.
+    const Built* find(std::size_t slot, int threads) const noexcept {
+        const Built* built = built_[slot].load(std::memory_order_acquire);
+        return built != nullptr && built->threads >= threads ? built : nullptr;
     }
     PlanOptions options_for(std::size_t slot, int threads) const;
     std::string explain(const Program& program, double gain) const;

@@ -107,7 +107,7 @@ struct State {
     }
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const {
-        if (bytes <= kKeepGil) {
+        if (bytes <= kKeepGil && !executable->tunes(dsts)) {
             executable->run(srcs, dsts, stream);
             return;
         }
@@ -458,6 +458,10 @@ void PlanExecutable::run(const std::byte* const* srcs, std::byte* const* dsts, c
     if (plan_->bytes() == 0) return;
     const int threads = get_num_threads();
     plan_->program(srcs, dsts, destinations.size(), threads).execute(srcs, dsts, threads);
+}
+
+bool PlanExecutable::tunes(std::byte* const* dsts) const noexcept {
+    return plan_->tunes(dsts, destinations.size(), get_num_threads());
 }
 
 std::string PlanExecutable::impl_info() const { return plan_->impl_info(); }

@@ -27,6 +27,7 @@ class PlanExecutable : public python::Executable {
 public:
     explicit PlanExecutable(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const override;
+    bool tunes(std::byte* const* dsts) const noexcept override;
     std::string impl_info() const override;
     std::string explain() const override;
 

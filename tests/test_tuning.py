@@ -1,7 +1,9 @@
 """Measured plans: every variant gives the same bits; what was found is kept and saved; bad files are refused."""
 
 import json
+import sys
 import threading
+import time
 
 import numpy as np
 import oracle
@@ -149,6 +151,52 @@ def test_many_threads_make_the_first_call():
     for result in results:
         assert oracle.raw(result) == oracle.raw(x.T)
     assert len(tuning.problems()) == 1
+
+
+@pytest.fixture
+def turns():
+    """How often another thread got the GIL, as a list of one number: here only where it was let go."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(60)
+    count, done = [0], threading.Event()
+
+    def take():
+        while not done.wait(0.0005):
+            count[0] += 1
+
+    other = threading.Thread(target=take)
+    other.start()
+    yield count
+    done.set()
+    other.join()
+    sys.setswitchinterval(interval)
+
+
+SMALL = {
+    "a call": (tuned_transpose, lambda runs, x, y: runs(x, out=y)),
+    "execute": (tuned_transpose, lambda runs, x, y: runs.execute(None, {dm.ARG_SRC: x, dm.ARG_DST: y})),
+    "a chain": (lambda x: dm.Chain.of(x).transpose((1, 0)).build(tune=True), lambda runs, x, y: runs(x, out=y)),
+    "a chain's execute": (
+        lambda x: dm.Chain.of(x).transpose((1, 0)).build(tune=True),
+        lambda runs, x, y: runs.execute(None, {dm.ARG_SRC: x, dm.ARG_DST: y}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_other_threads_run_while_a_small_problem_is_tuned(name, turns):
+    make, call = SMALL[name]
+    x, y = random((64, 60)), np.empty((60, 64), "f4")
+    runs = make(x)
+    before = turns[0]
+    call(runs, x, y)
+    assert turns[0] > before
+    assert oracle.raw(y) == oracle.raw(x.T)
+    # Once tuned, it is a small copy as others: done before another thread could take over.
+    before, start = turns[0], time.perf_counter()
+    while time.perf_counter() - start < 0.02:
+        call(runs, x, y)
+    assert turns[0] == before
 
 
 @pytest.mark.parametrize("value", [1, 0, None, "yes", np.True_])
