@@ -108,7 +108,7 @@ const Program& Plan::build(std::size_t slot, const std::byte* const* srcs, std::
     return built->program;
 }
 
-std::string Plan::impl_info() const { return "native:" + std::string(to_string(best_isa())); }
+std::string Plan::impl_info() const { return native_name(best_isa()); }
 
 std::string Plan::explain(int threads) const {
     const std::lock_guard lock(mutex_);

@@ -96,7 +96,7 @@ ShufflePd::ShufflePd(ShuffleDesc desc, std::shared_ptr<onednn::Engine> engine, c
     : desc_(std::move(desc)),
       engine_(engine ? std::move(engine) : onednn::Engine::cpu()),
       choice_(requested_implementation(implementation)) {
-    candidates_.push_back(Candidate{"native:" + std::string(to_string(best_isa())), std::nullopt});
+    candidates_.push_back(Candidate{native_name(best_isa()), std::nullopt});
     const onednn::DataType type = to_onednn(desc_.data.dtype);
     if (!onednn_is_wrong(desc_, type) && onednn::can_describe(desc_.data.layout, type)) {
         for (onednn::Shuffle& shuffle :

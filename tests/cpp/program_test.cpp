@@ -179,7 +179,7 @@ TEST(several_transfers) {
         CHECK(std::equal(&right[row * 20], &right[row * 20] + 20, &src[row * 30 + 10]));
     }
     CHECK(program.bytes_written() == 600);
-    CHECK(program.impl_info().starts_with("native:"));
+    CHECK(program.explain().starts_with("native:"));
 }
 
 namespace {

@@ -164,10 +164,8 @@ void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int 
 
 std::int64_t Program::bytes_written() const { return impl_->bytes; }
 
-std::string Program::impl_info() const { return "native:" + std::string(to_string(impl_->options.isa)); }
-
 std::string Program::explain() const {
-    std::string text = impl_info() + ", " + std::to_string(impl_->steps.size() + impl_->records.size()) + " nests, " +
+    std::string text = native_name(impl_->options.isa) + ", " + std::to_string(impl_->steps.size() + impl_->records.size()) + " nests, " +
                        std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(impl_->options.threads) +
                        " threads\n";
     for (const Records& walk : impl_->records) text += "  " + walk.describe() + "\n";

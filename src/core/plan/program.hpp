@@ -43,8 +43,6 @@ public:
     void execute(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept;
 
     std::int64_t bytes_written() const;
-    // "native:avx512"
-    std::string impl_info() const;
     // Several lines: kernel, tiles, stores, loops, threads of every nest.
     std::string explain() const;
 

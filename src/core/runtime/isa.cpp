@@ -2,7 +2,6 @@
 #include "runtime/isa.hpp"
 
 #include <cstdlib>
-#include <string>
 
 #include "runtime/error.hpp"
 
@@ -48,6 +47,8 @@ std::string_view to_string(Isa isa) {
     }
     return "unknown";
 }
+
+std::string native_name(Isa isa) { return "native:" + std::string(to_string(isa)); }
 
 std::vector<Isa> available_isas() {
     std::vector<Isa> isas;
