@@ -2,9 +2,9 @@
 
 The planner chooses kernel, stores and panels by rules. What is best beside them depends on the machine and on
 what else it does: a descriptor made with ``tune=True`` lets the first call of its primitive measure variants of
-the plan, on the memory of that call, and keep the fastest. That call takes as long as some 300 others, or 50 ms
-where this is longer; it writes the right result several times over. A variant is kept only where it gains
-5 % and more.
+the plan, on the memory of that call, and keep the fastest. That call takes as long as some 30 to 600 others;
+where those are tiny, some 10 ms. It writes the right result several times over. A variant is kept only where
+it gains 5 % and more.
 
 What was found holds for the process: other primitives and eager calls of the same problem (operation, shape,
 strides, dtype's size, alignment of the outputs, threads, instruction set) that are planned later run in the
