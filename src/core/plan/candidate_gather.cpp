@@ -47,7 +47,7 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
     std::vector<std::int64_t> inner{0};  // source offsets, in order of the destination
     std::size_t position = loops.size();
     std::int64_t bytes = itemsize;
-    while (position > 0 && continues(loops[position - 1], bytes) && !(streams_follow(loops, position - 1, itemsize, bytes, context)) &&
+    while (position > 0 && continues(loops[position - 1], bytes) && !streams_follow(loops, position - 1, itemsize, bytes, context) &&
            bytes * loops[position - 1].extent <= (bytes < width ? kMaxBlockBytes / 2 : width)) {
         const Loop& loop = loops[--position];
         std::vector<std::int64_t> outer;

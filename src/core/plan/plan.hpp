@@ -29,7 +29,7 @@ struct PlanContext {
     // fills, which ordinary stores suit best, where they are far beyond it.
     bool beyond_cache = false;  // source and destination do not fit into the last-level cache
     bool stream_rows = false;  // nor would a fair part of them
-    Variant variant = {};
+    Variant variant = {};      // where a measurement has overruled the planner
 };
 
 // One of the two dimensions that a kernel call covers, `tile` of `extent` steps per call. A remainder

@@ -26,7 +26,7 @@ struct PlanOptions {
     Isa isa = best_isa();
     int threads = 1;                 // upper bound for execute
     std::int64_t dst_alignment = 1;  // a power of two (bytes, at most 64) that divides every destination base
-    Variant variant = {};
+    Variant variant = {};            // where a measurement has overruled the planner
 };
 
 // Immutable; execute may be called from many threads at once.

@@ -229,9 +229,9 @@ void Plan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::in
 void Plan::run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
     constexpr std::int64_t kLine = 64;
     alignas(64) std::byte stage[2 * kMaxUnitBytes + 2 * kLine];
-    // Bytes of the destination per step of a and b.
-    const bool whole_steps = leaf_.kind == KernelKind::gather || leaf_.kind == KernelKind::weave;
-    const std::int64_t step_bytes = leaf_.kind == KernelKind::rows ? 1 : whole_steps ? leaf_.a.dst_stride : leaf_.itemsize;
+    // Bytes of the destination per step of a and b. (Gathers are never staged.)
+    const bool weaves = leaf_.kind == KernelKind::weave;
+    const std::int64_t step_bytes = leaf_.kind == KernelKind::rows ? 1 : weaves ? leaf_.a.dst_stride : leaf_.itemsize;
     const auto phase_of = [](const std::byte* p) {
         return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & (kLine - 1));
     };
