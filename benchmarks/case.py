@@ -61,7 +61,7 @@ class Case:
     ``targets`` names the lines of ``targets.py`` that this case counts for, ``series`` marks the
     points of the GB/s-by-size line of its operation's plot, ``quick`` puts it into ``--quick``.
     ``output`` is "ready" (written into ``out=``) or "new" (a result per call, the last one dropped).
-    ``threads`` of 0 means those of the run.
+    ``threads`` of 0 means those of the run. Without ``peers`` only ours and the ceiling are measured.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Case:
     series: bool = False
     small: bool = False
     threads: int = 0
+    peers: bool = True
 
     @property
     def itemsize(self) -> int:

@@ -29,7 +29,7 @@ def gather(problem: operations.Problem, peers: dict[str, ModuleType]) -> tuple[l
         except WrongResultError as error:  # ours has to be right: a failure ends the run
             raise SystemExit(f"{problem.case.name}: {contestant.name} writes wrong bytes: {error}") from error
     found += mine
-    for name, module in peers.items() if problem.case.group != "tuned" else ():
+    for name, module in peers.items() if problem.case.peers else ():
         try:
             for contestant in module.contestants(problem):
                 check(problem, contestant)

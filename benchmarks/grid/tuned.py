@@ -36,6 +36,6 @@ def cases(threads: int) -> list[Case]:
         (broadcast("channel", (256, 1, 1), (32, 256, 56, 56), "f4"), False),
     ]
     return [
-        replace(case, name=f"tuned/{case.name}", targets=(), quick=quick, series=False, small=False)
+        replace(case, name=f"tuned/{case.name}", targets=(), quick=quick, series=False, small=False, peers=False)
         for case, quick in chosen
     ]
