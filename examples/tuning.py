@@ -18,13 +18,14 @@ transpose(x, out=y)
 assert np.array_equal(y, x.T)
 print(transpose.explain())
 
-# 3. What was found can be looked at, and saved.
+# 3. What was found can be looked at.
 for problem, found in dm.tuning.problems().items():
     print(f"{problem}: {found}")
-file = Path(tempfile.mkdtemp()) / "tuning.json"
-dm.tuning.save(file)
 
-# 4. The next process loads it: eager calls and other primitives of the same problem run in the same way.
-dm.tuning.clear()
-assert dm.tuning.load(file) == 1
+# 4. Saved, the next process loads it: eager calls and other primitives of the same problem run in the same way.
+with tempfile.TemporaryDirectory() as folder:
+    file = Path(folder) / "tuning.json"
+    dm.tuning.save(file)
+    dm.tuning.clear()
+    assert dm.tuning.load(file) == 1
 assert np.array_equal(dm.transpose(x), x.T)
