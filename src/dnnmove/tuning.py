@@ -47,6 +47,16 @@ def problems() -> dict[str, dict[str, Any]]:
         By problem, as text: ``kernel`` (0: the one the planner would take, 1: its second choice, ...), ``stores``
         ("automatic", "cached" or "nontemporal"), ``panel`` (bytes, 0: the planner's) and ``gain`` (how many times
         faster than the planner's own plan; 1.0 where that is the fastest).
+
+    Examples
+    --------
+    >>> import numpy as np, dnnmove as dm
+    >>> x = np.zeros((600, 700), "float32")
+    >>> y = dm.Transpose(dm.Transpose.Desc(dm.MemoryDesc.of(x), tune=True))(x)
+    >>> for found in dm.tuning.problems().values():
+    ...     print(list(found))
+    ['kernel', 'stores', 'panel', 'gain']
+    >>> dm.tuning.clear()
     """
     return _core._tuned()
 
@@ -58,6 +68,16 @@ def save(path: str | os.PathLike[str]) -> None:
     ----------
     path : str or PathLike
         The file; replaced where it exists.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import dnnmove as dm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "tuning.json")
+    ...     dm.tuning.save(file)
+    ...     file.exists()
+    True
     """
     document = {"format": _FORMAT, "dnnmove": _core.__version__, "cpu": _cpu(), "problems": problems()}
     pathlib.Path(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -82,6 +102,21 @@ def load(path: str | os.PathLike[str]) -> int:
     ------
     ValueError
         The file is no such file, or was written by another version or on another CPU. Nothing is loaded.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np, dnnmove as dm
+    >>> x = np.zeros((600, 700), "float32")
+    >>> y = dm.Transpose(dm.Transpose.Desc(dm.MemoryDesc.of(x), tune=True))(x)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "tuning.json")
+    ...     dm.tuning.save(file)
+    ...     dm.tuning.clear()
+    ...     dm.tuning.load(file)
+    1
+    >>> y = dm.transpose(x)  # as measured above
+    >>> dm.tuning.clear()
     """
     try:
         document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
@@ -111,7 +146,15 @@ def load(path: str | os.PathLike[str]) -> int:
 
 
 def clear() -> None:
-    """Forget what was tuned; later calls run as the planner says. Primitives keep their plans."""
+    """Forget what was tuned; later calls run as the planner says. Primitives keep their plans.
+
+    Examples
+    --------
+    >>> import dnnmove as dm
+    >>> dm.tuning.clear()
+    >>> dm.tuning.problems()
+    {}
+    """
     _core._clear_tuned()
     _chain.clear()
 
