@@ -24,10 +24,8 @@ Examples
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
-import platform
 from typing import Any
 
 from dnnmove import _chain, _core
@@ -79,6 +77,8 @@ def save(path: str | os.PathLike[str]) -> None:
     ...     file.exists()
     True
     """
+    import json  # here and below: few programs save or load, and all import dnnmove
+
     document = {"format": _FORMAT, "dnnmove": _core.__version__, "cpu": _cpu(), "problems": problems()}
     pathlib.Path(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
@@ -118,6 +118,8 @@ def load(path: str | os.PathLike[str]) -> int:
     >>> y = dm.transpose(x)  # as measured above
     >>> dm.tuning.clear()
     """
+    import json
+
     try:
         document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
@@ -178,6 +180,8 @@ def _is_entry(entry: Any) -> bool:
 
 def _cpu() -> str:
     """The kind of CPU, as far as the system tells."""
+    import platform
+
     wanted = ("model name", "cpu family", "model", "cpu part")
     found: dict[str, str] = {}
     try:
