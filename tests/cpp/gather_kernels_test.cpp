@@ -1,0 +1,130 @@
+// The gather kernel of the best instruction set alone: blocks and rows of every element size, in windows shared
+// by many vectors and in others, against byte-by-byte copies; bytes around the destination stay.
+#include <cstdio>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "kernel_checks.hpp"
+#include "plan/gather_table.hpp"
+
+namespace {
+
+using namespace check;
+
+class GatherChecks : public KernelChecks {
+public:
+    bool has_gathers() const { return kernels_.gather_bytes != 0; }
+
+    // Shuffles of `channels` in `groups` over blocks of `lanes`: windows shared by many vectors, networks, and
+    // channels that do not exist.
+    void gathers() {
+        for (const std::int64_t itemsize : {1, 2, 3, 4, 8}) {
+            for (const std::int64_t lanes : {4, 8, 16}) {
+                for (const auto& [channels, groups] : {std::pair{24, 2}, {40, 5}, {60, 4}, {56, 8}, {120, 8}, {72, 3}, {64, 16}, {96, 32}, {58, 2}}) {
+                    for (const std::int64_t steps : {1, 2, 4, 8}) {
+                        for (const KernelStores stores : {KernelStores{false, false}, KernelStores{false, true}}) {
+                            each_phase([&](const std::byte* src, Room& room) {
+                                gather(src, room, itemsize, lanes, channels, groups, steps, stores);
+                            }, "gather");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    // Rows of streams interleaved by blocks of `steps`: windows that all vectors share and others, rows of one
+    // block, of few and of many, and a last block that overlaps.
+    void gathers_of_rows() {
+        for (const std::int64_t itemsize : {1, 2, 3, 4}) {
+            for (const std::int64_t streams : {1, 2, 3, 4, 5, 6, 7, 10}) {
+                for (const std::int64_t steps : {16, 32, 64, 80}) {
+                    for (const std::int64_t extent : {steps, steps + 7, 3 * steps, 5 * steps + 1}) {
+                        for (const bool listed : {false, true}) {
+                            for (const KernelStores stores : all_stores()) {
+                                each_phase([&](const std::byte* src, Room& room) {
+                                    gather_rows(src, room, itemsize, streams, steps, extent, listed, stores);
+                                }, "gather of rows");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+private:
+    // Blocks of `lanes` channels at `steps` positions each time, at 37 positions.
+    void gather(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t lanes, std::int64_t channels,
+                std::int64_t groups, std::int64_t steps, KernelStores stores) {
+        constexpr std::int64_t kPositions = 37;
+        const std::int64_t size = channels / groups;
+        const std::int64_t blocks = (channels + lanes - 1) / lanes;
+        const std::int64_t position = lanes * itemsize;
+        if (blocks * position * kPositions > kRoom / 2) return;
+        const auto offset = [&](std::int64_t channel) {
+            return channel / lanes * kPositions * position + channel % lanes * itemsize;
+        };
+        dnnmove::GatherRuns runs{steps * position, {}};
+        std::vector<std::int64_t> sources;
+        for (std::int64_t block = 0; block < blocks; ++block) {
+            runs.offsets.push_back(block * kPositions * position);
+            for (std::int64_t step = 0; step < steps; ++step) {
+                for (std::int64_t to = block * lanes; to < (block + 1) * lanes; ++to) {
+                    sources.push_back(to < channels ? offset(to % groups * size + to / groups) + step * position
+                                                    : dnnmove::kNoSource);
+                }
+            }
+        }
+        auto table = dnnmove::build_gather(sources, itemsize, runs, kernels_);
+        if (!table) return;
+        table->loop_steps = static_cast<std::int32_t>(steps);
+        kernels_.gather(table->block(), src, room.dst(), {kPositions, position, position}, {1, 0, 0}, stores);
+        for (std::int64_t to = 0; to < blocks * lanes; ++to) {
+            for (std::int64_t p = 0; p < kPositions; ++p) {
+                if (to < channels) {
+                    put(room, offset(to) + p * position, src + offset(to % groups * size + to / groups) + p * position, itemsize);
+                } else {
+                    std::memset(room.expected() + offset(to) + p * position, 0, static_cast<std::size_t>(itemsize));
+                }
+            }
+        }
+    }
+
+    void gather_rows(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t streams, std::int64_t steps,
+                     std::int64_t extent, bool listed, KernelStores stores) {
+        constexpr std::int64_t kRows = 9;
+        const std::int64_t row = streams * extent * itemsize;
+        if (row * kRows > kRoom / 2 || (stores.nontemporal && steps * streams * itemsize % 64 != 0)) return;
+        std::vector<std::int64_t> sources;
+        for (std::int64_t step = 0; step < steps; ++step) {
+            for (std::int64_t stream = 0; stream < streams; ++stream) sources.push_back((stream * extent + step) * itemsize);
+        }
+        auto table = dnnmove::build_gather(sources, itemsize, {steps * streams * itemsize}, kernels_);
+        if (!table) return;
+        table->loop_steps = static_cast<std::int32_t>(steps);
+        std::vector<std::int64_t> src_rows;
+        for (std::int64_t j = 0; j < kRows; ++j) src_rows.push_back((listed ? j * 5 % kRows : j) * row);
+        const KernelLoop a{extent, itemsize, streams * itemsize};
+        kernels_.gather(table->block(), src, room.dst(), a, {kRows, row, row, listed ? src_rows.data() : nullptr}, stores);
+        for (std::int64_t j = 0; j < kRows; ++j) {
+            for (std::int64_t k = 0; k < streams * extent; ++k) {
+                put(room, j * row + k * itemsize, src + src_rows[static_cast<std::size_t>(j)] + (k % streams * extent + k / streams) * itemsize, itemsize);
+            }
+        }
+    }
+};
+
+}  // namespace
+
+int main() {
+    GatherChecks checks;
+    if (!checks.has_gathers()) {
+        std::printf("no gathers with this instruction set\n");
+        return 0;
+    }
+    checks.gathers();
+    checks.gathers_of_rows();
+    return checks.report();
+}

@@ -1,0 +1,140 @@
+// The kernels that take records apart and put them together, of the best instruction set alone: every mix of
+// widths, aligned and unaligned, against byte-by-byte copies; bytes around the destination stay.
+#include <cstdio>
+#include <vector>
+
+#include "kernel_checks.hpp"
+#include "plan/exchange_table.hpp"
+
+namespace {
+
+using namespace check;
+
+class RecordChecks : public KernelChecks {
+public:
+    bool has_exchanges() const { return kernels_.exchange != nullptr; }
+    bool has_records() const { return kernels_.split_records != nullptr; }
+
+    void exchanges() {
+        for (const std::vector<std::int64_t>& widths :
+             {std::vector<std::int64_t>{1, 1}, {1, 1, 1}, {4, 4, 4}, {1, 1, 1, 1}, {4, 8, 4}, {2, 3}, {8, 56}, {4, 4, 4, 20},
+              {1, 7, 3}, std::vector<std::int64_t>(8, 2), std::vector<std::int64_t>(9, 4)}) {
+            for (const bool split : {true, false}) {
+                for (const KernelStores stores : all_stores()) {
+                    for (const std::int64_t phase : {0, 1, 16}) {
+                        if (!stores.nontemporal || phase == 0) exchange(widths, split, stores, phase);
+                    }
+                }
+            }
+        }
+    }
+
+    void records() {
+        for (const std::vector<std::int64_t>& widths :
+             {std::vector<std::int64_t>{1, 1}, {7, 9, 11}, {63, 64, 65}, {1, 200, 3, 64}, {192, 128}, {300, 1, 1, 1, 62},
+              std::vector<std::int64_t>(static_cast<std::size_t>(dnnmove::kMaxRecordFields), 20)}) {
+            for (const std::int64_t gap : {0, 9}) {
+                for (const KernelStores stores : all_stores()) {
+                    each_phase([&](const std::byte* src, Room& room) { split_records(widths, gap, src, room, stores); }, "split records");
+                    if (gap != 0) continue;
+                    each_phase([&](const std::byte* src, Room& room) { join_records(widths, src, room, stores); }, "join records");
+                }
+            }
+        }
+    }
+
+private:
+    void exchange(const std::vector<std::int64_t>& widths, bool split, KernelStores stores, std::int64_t phase) {
+        const auto table = dnnmove::build_exchange(widths, split);
+        if (!table) {
+            fail("an exchange without a table");
+            return;
+        }
+        constexpr std::int64_t kBlocks = 5;
+        std::int64_t pitch = 0;
+        for (const std::int64_t width : widths) pitch += width;
+        const std::int64_t records = kBlocks * table->records;
+        std::vector<std::int64_t> starts;  // of the fields, apart from each other
+        std::int64_t next = 0;
+        for (const std::int64_t width : widths) {
+            starts.push_back(next);
+            next += (records * width + 127) / 64 * 64;
+        }
+        Room room(phase);
+        std::vector<const std::byte*> srcs;
+        std::vector<std::byte*> dsts;
+        for (std::size_t k = 0; k < widths.size(); ++k) {
+            if (split) {
+                dsts.push_back(room.dst() + starts[k]);
+            } else {
+                srcs.push_back(source_.data() + 3 + starts[k]);
+            }
+        }
+        (split ? srcs.push_back(source_.data() + 3) : dsts.push_back(room.dst()));
+        kernels_.exchange(table->block(), srcs.data(), dsts.data(), kBlocks, stores);
+        std::int64_t at = 0;
+        for (std::size_t k = 0; k < widths.size(); ++k) {
+            for (std::int64_t i = 0; i < records; ++i) {
+                const std::int64_t in_field = starts[k] + i * widths[k];
+                const std::int64_t in_record = i * pitch + at;
+                put(room, split ? in_field : in_record, source_.data() + 3 + (split ? in_record : in_field), widths[k]);
+            }
+            at += widths[k];
+        }
+        count(room, "exchange");
+    }
+
+    // Records 2 to 20 of them; the fields lie one after the other, `k` bytes further apart each.
+    static constexpr std::int64_t kFirstRecord = 2;
+    static constexpr std::int64_t kLastRecord = 20;
+    static std::vector<dnnmove::RecordField> fields_of(const std::vector<std::int64_t>& widths) {
+        std::vector<dnnmove::RecordField> fields;
+        std::int64_t at = 3;
+        std::int64_t offset = 0;
+        for (std::size_t k = 0; k < widths.size(); ++k) {
+            fields.push_back({0, offset, at, widths[k]});
+            at += widths[k];
+            offset += kLastRecord * widths[k] + static_cast<std::int64_t>(k);
+        }
+        return fields;
+    }
+
+    void split_records(const std::vector<std::int64_t>& widths, std::int64_t gap, const std::byte* src, Room& room,
+                       KernelStores stores) {
+        const auto fields = fields_of(widths);
+        const std::int64_t pitch = fields.back().at + fields.back().width - 3 + gap;
+        std::byte* dst = room.dst();
+        kernels_.split_records({fields.data(), static_cast<std::int32_t>(fields.size()), pitch, kFirstRecord, kLastRecord},
+                               src, &dst, stores);
+        for (const auto& field : fields) {
+            for (std::int64_t i = kFirstRecord; i < kLastRecord; ++i) {
+                put(room, field.offset + i * field.width, src + field.at + i * pitch, field.width);
+            }
+        }
+    }
+
+    void join_records(const std::vector<std::int64_t>& widths, const std::byte* src, Room& room, KernelStores stores) {
+        const auto fields = fields_of(widths);
+        const std::int64_t pitch = fields.back().at + fields.back().width - 3;
+        kernels_.join_records({fields.data(), static_cast<std::int32_t>(fields.size()), pitch, kFirstRecord, kLastRecord},
+                              &src, room.dst(), stores);
+        for (const auto& field : fields) {
+            for (std::int64_t i = kFirstRecord; i < kLastRecord; ++i) {
+                put(room, field.at + i * pitch, src + field.offset + i * field.width, field.width);
+            }
+        }
+    }
+};
+
+}  // namespace
+
+int main() {
+    RecordChecks checks;
+    if (!checks.has_records()) {
+        std::printf("no kernels for records with this instruction set\n");
+        return 0;
+    }
+    checks.records();
+    if (checks.has_exchanges()) checks.exchanges();
+    return checks.report();
+}
