@@ -10,8 +10,6 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kKeepGil = 32 * 1024;  // bytes; releasing costs about as much as moving these
-
 std::int64_t address_of(const Operand& array) noexcept {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(array.data()));
 }

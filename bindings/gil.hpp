@@ -6,7 +6,12 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <cstdint>
+
 namespace dnnmove {
+
+// A copy of fewer bytes keeps the GIL: letting go of it costs about as much as moving these.
+inline constexpr std::int64_t kKeepGil = 32 * 1024;
 
 // The GIL is released while it lives. Before Python 3.14 a daemon thread that comes back for the
 // GIL of an ending interpreter is ended by pthread_exit, which unwinds the stack: C++ code that must

@@ -15,6 +15,7 @@
 #include "operation.hpp"
 #include "ops/ops.hpp"
 #include "parse.hpp"
+#include "plan_executable.hpp"
 #include "primitive.hpp"
 
 namespace py = pybind11;

@@ -5,18 +5,17 @@
 
 #include <structmember.h>
 
-#include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "call.hpp"
+#include "checked_port.hpp"
 #include "errors.hpp"
 #include "gil.hpp"
-#include "memory.hpp"
 #include "operand.hpp"
 #include "parse.hpp"
-#include "runtime/threads.hpp"
 
 namespace py = pybind11;
 
@@ -24,71 +23,7 @@ namespace dnnmove {
 namespace {
 
 using python::Executable;
-using python::MemoryDesc;
 using python::Port;
-
-constexpr std::int64_t kKeepGil = 32 * 1024;  // bytes; releasing costs about as much as moving these
-
-// A port with what a call compares, ready.
-struct CheckedPort {
-    const Port* port;
-    PyArray_Descr* descr;
-    Extent extent;       // bytes from element (0, 0, ...)
-    bool blocked;
-    bool c_contiguous;
-
-    explicit CheckedPort(const Port& source)
-        : port(&source), descr(reinterpret_cast<PyArray_Descr*>(source.desc.dtype.ptr())) {
-        const Layout& layout = source.desc.layout;
-        blocked = layout.blocked();
-        extent = {layout.lowest(), layout.lowest() + layout.span()};
-        c_contiguous = !blocked && layout.strides == dense_strides(layout.dims, layout.itemsize);
-    }
-
-    bool matches(const Operand& operand) const {
-        const Layout& layout = port->desc.layout;
-        const std::size_t ndim = layout.ndim();
-        if (blocked || operand.blocked()) return operand.memory() != nullptr && operand.memory()->desc == port->desc;
-        if (operand.ndim() != ndim || !operand.has_dtype(descr)) return false;
-        const auto shape = operand.shape();
-        const auto strides = operand.strides();
-        bool same = true;
-        bool empty = false;
-        for (std::size_t axis = 0; axis < ndim; ++axis) {
-            if (shape[axis] != layout.dims[axis]) return false;
-            empty = empty || shape[axis] == 0;
-            same = same && (shape[axis] <= 1 || strides[axis] == layout.strides[axis]);
-        }
-        return same || empty;
-    }
-
-    [[noreturn]] void refuse(const Operand& operand, const std::string& name) const {
-        const Layout& layout = port->desc.layout;
-        const std::string expected = ", but the primitive was made for " + port->desc.repr();
-        if (operand.memory() != nullptr) throw ValueError(name + " is " + operand.memory()->desc.repr() + expected);
-        if (blocked) throw ValueError(name + " is an array" + expected + ": a blocked layout needs a Memory");
-        if (!operand.has_dtype(descr)) throw ValueError(name + " has dtype " + operand.dtype_name() + expected);
-        const Dims shape(operand.shape().begin(), operand.shape().end());
-        if (shape != layout.dims) throw ValueError(name + " has shape " + to_string(shape) + expected);
-        throw ValueError(name + " has strides " + to_string(Dims(operand.strides().begin(), operand.strides().end())) +
-                         " bytes" + expected + ", whose strides are " + to_string(layout.strides) + " bytes");
-    }
-
-    void check(const Operand& operand, const std::string& name) const {
-        if (!matches(operand)) refuse(operand, name);
-    }
-    void check(const Operand& operand, const char* name) const {
-        if (!matches(operand)) refuse(operand, name);
-    }
-};
-
-bool meet(const CheckedPort& a, const Operand& x, const CheckedPort& b, const Operand& y) {
-    const auto address = [](const Operand& operand) { return reinterpret_cast<std::intptr_t>(operand.data()); };
-    if (a.extent.low == a.extent.high || b.extent.low == b.extent.high) return false;
-    if (address(x) + a.extent.high <= address(y) + b.extent.low) return false;
-    if (address(y) + b.extent.high <= address(x) + a.extent.low) return false;
-    return a.blocked || b.blocked || overlap(x.footprint(), y.footprint());
-}
 
 struct State {
     std::shared_ptr<const Executable> executable;
@@ -124,15 +59,6 @@ struct Primitive {
 
 const State& state_of(PyObject* self) { return *reinterpret_cast<Primitive*>(self)->state; }
 
-void check_destination(const CheckedPort& port, const Operand& out, const char* name) {
-    port.check(out, name);
-    if (!out.writeable()) throw ValueError(std::string(name) + " is read-only: it must be writeable");
-    const Layout& layout = port.port->desc.layout;
-    if (!port.blocked && !port.c_contiguous && layout.self_overlaps()) {
-        throw ValueError(std::string(name) + " has elements that share memory: it cannot be written");
-    }
-}
-
 void make_result(NewArray& result, const CheckedPort& port, const Operand& like) {
     const Layout& layout = port.port->desc.layout;
     if (like.memory() != nullptr) {
@@ -153,7 +79,7 @@ PyObject* call_one(const State& state, const Operand& x, PyObject* out_object) {
             overlap(x.footprint(), out.footprint())) {
             throw ValueError("out shares memory with x, and does not lie as " + destination.port->desc.repr());
         }
-        check_destination(destination, out, "out");
+        destination.check_destination(out, "out");
         if (meet(state.sources[0], x, destination, out)) throw ValueError("out shares memory with x: in-place is not possible");
         std::byte* const dst = out.data();
         state.run(&src, &dst, nullptr);
@@ -164,23 +90,6 @@ PyObject* call_one(const State& state, const Operand& x, PyObject* out_object) {
     std::byte* const dst = result.data();
     state.run(&src, &dst, nullptr);
     return result.finish(x).release();
-}
-
-// Every output apart from the inputs and the other outputs.
-void check_apart(const State& state, const Operands& srcs, const Operands& dsts) {
-    for (std::size_t i = 0; i < dsts.size(); ++i) {
-        const std::string name = state.destinations[i].port->name;
-        for (std::size_t k = 0; k < srcs.size(); ++k) {
-            if (meet(state.sources[k], srcs[k], state.destinations[i], dsts[i])) {
-                throw ValueError(name + " shares memory with " + state.sources[k].port->name + ": in-place is not possible");
-            }
-        }
-        for (std::size_t k = 0; k < i; ++k) {
-            if (meet(state.destinations[k], dsts[k], state.destinations[i], dsts[i])) {
-                throw ValueError(name + " shares memory with " + state.destinations[k].port->name);
-            }
-        }
-    }
 }
 
 PyObject* call_many(const State& state, PyObject* x, PyObject* out_object) {
@@ -204,10 +113,10 @@ PyObject* call_many(const State& state, PyObject* x, PyObject* out_object) {
         for (std::size_t i = 0; i < count; ++i) {
             const std::string name = "out[" + std::to_string(i) + "]";
             outs[i].read(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), name);
-            check_destination(state.destinations[i], outs[i], name.c_str());
+            state.destinations[i].check_destination(outs[i], name);
             dsts[i] = outs[i].data();
         }
-        check_apart(state, source, outs);
+        check_apart(state.sources, source, state.destinations, outs);
         state.run(&src, dsts.data(), nullptr);
         return PyRef(items).release();
     }
@@ -297,11 +206,11 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
             port(k).check(operand, name);
             from[k] = operand.data();
         } else {
-            check_destination(port(k), operand, name.c_str());
+            port(k).check_destination(operand, name);
             to[k - source_count] = operand.data();
         }
     }
-    check_apart(state, srcs, dsts);
+    check_apart(state.sources, srcs, state.destinations, dsts);
     state.run(from.data(), to.data(), on);
 }
 
@@ -453,19 +362,5 @@ py::object make_primitive_type(py::module_& module, const char* name, const char
 void execute_arguments(std::shared_ptr<const Executable> executable, PyObject* stream, PyObject* args) {
     execute_with(State(std::move(executable), Py_None), stream, args);
 }
-
-void PlanExecutable::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*) const {
-    if (plan_->bytes() == 0) return;
-    const int threads = get_num_threads();
-    plan_->program(srcs, dsts, destinations.size(), threads).execute(srcs, dsts, threads);
-}
-
-bool PlanExecutable::tunes(std::byte* const* dsts) const noexcept {
-    return plan_->tunes(dsts, destinations.size(), get_num_threads());
-}
-
-std::string PlanExecutable::impl_info() const { return plan_->impl_info(); }
-
-std::string PlanExecutable::explain() const { return plan_->explain(get_num_threads()); }
 
 }  // namespace dnnmove

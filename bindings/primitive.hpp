@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "executable.hpp"
-#include "plan_cache.hpp"
 
 namespace dnnmove {
 
@@ -21,18 +20,5 @@ pybind11::object make_primitive_type(pybind11::module_& module, const char* name
 // Runs `executable` on args (a dict of argument number to Memory or array), as prim.execute does:
 // everything is checked first. `stream` may be None.
 void execute_arguments(std::shared_ptr<const python::Executable> executable, PyObject* stream, PyObject* args);
-
-// An executable that runs a plan; ports are the caller's to fill.
-class PlanExecutable : public python::Executable {
-public:
-    explicit PlanExecutable(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
-    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const override;
-    bool tunes(std::byte* const* dsts) const noexcept override;
-    std::string impl_info() const override;
-    std::string explain() const override;
-
-private:
-    std::shared_ptr<const Plan> plan_;
-};
 
 }  // namespace dnnmove

@@ -8,7 +8,7 @@
 #include "layout/transfer.hpp"
 #include "onednn_errors.hpp"
 #include "ops/common.hpp"
-#include "primitive.hpp"
+#include "plan_executable.hpp"
 #include "runtime/isa.hpp"
 #include "runtime/threads.hpp"
 

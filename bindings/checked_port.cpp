@@ -1,0 +1,83 @@
+// The checks of what is passed for a primitive's ports, with what they compare made ready.
+#include "checked_port.hpp"
+
+#include <string>
+
+#include "errors.hpp"
+#include "memory.hpp"
+
+namespace dnnmove {
+
+CheckedPort::CheckedPort(const python::Port& source)
+    : port(&source), descr(reinterpret_cast<PyArray_Descr*>(source.desc.dtype.ptr())) {
+    const Layout& layout = source.desc.layout;
+    blocked = layout.blocked();
+    extent = {layout.lowest(), layout.lowest() + layout.span()};
+    c_contiguous = !blocked && layout.strides == dense_strides(layout.dims, layout.itemsize);
+}
+
+bool CheckedPort::matches(const Operand& operand) const {
+    const Layout& layout = port->desc.layout;
+    const std::size_t ndim = layout.ndim();
+    if (blocked || operand.blocked()) return operand.memory() != nullptr && operand.memory()->desc == port->desc;
+    if (operand.ndim() != ndim || !operand.has_dtype(descr)) return false;
+    const auto shape = operand.shape();
+    const auto strides = operand.strides();
+    bool same = true;
+    bool empty = false;
+    for (std::size_t axis = 0; axis < ndim; ++axis) {
+        if (shape[axis] != layout.dims[axis]) return false;
+        empty = empty || shape[axis] == 0;
+        same = same && (shape[axis] <= 1 || strides[axis] == layout.strides[axis]);
+    }
+    return same || empty;
+}
+
+void CheckedPort::refuse(const Operand& operand, std::string_view argument) const {
+    const std::string name(argument);
+    const Layout& layout = port->desc.layout;
+    const std::string expected = ", but the primitive was made for " + port->desc.repr();
+    if (operand.memory() != nullptr) throw ValueError(name + " is " + operand.memory()->desc.repr() + expected);
+    if (blocked) throw ValueError(name + " is an array" + expected + ": a blocked layout needs a Memory");
+    if (!operand.has_dtype(descr)) throw ValueError(name + " has dtype " + operand.dtype_name() + expected);
+    const Dims shape(operand.shape().begin(), operand.shape().end());
+    if (shape != layout.dims) throw ValueError(name + " has shape " + to_string(shape) + expected);
+    throw ValueError(name + " has strides " + to_string(Dims(operand.strides().begin(), operand.strides().end())) +
+                     " bytes" + expected + ", whose strides are " + to_string(layout.strides) + " bytes");
+}
+
+void CheckedPort::check_destination(const Operand& out, std::string_view name) const {
+    check(out, name);
+    if (!out.writeable()) throw ValueError(std::string(name) + " is read-only: it must be writeable");
+    const Layout& layout = port->desc.layout;
+    if (!blocked && !c_contiguous && layout.self_overlaps()) {
+        throw ValueError(std::string(name) + " has elements that share memory: it cannot be written");
+    }
+}
+
+bool meet(const CheckedPort& a, const Operand& x, const CheckedPort& b, const Operand& y) {
+    const auto address = [](const Operand& operand) { return reinterpret_cast<std::intptr_t>(operand.data()); };
+    if (a.extent.low == a.extent.high || b.extent.low == b.extent.high) return false;
+    if (address(x) + a.extent.high <= address(y) + b.extent.low) return false;
+    if (address(y) + b.extent.high <= address(x) + a.extent.low) return false;
+    return a.blocked || b.blocked || overlap(x.footprint(), y.footprint());
+}
+
+void check_apart(const std::vector<CheckedPort>& sources, const Operands& srcs, const std::vector<CheckedPort>& destinations,
+                 const Operands& dsts) {
+    for (std::size_t i = 0; i < dsts.size(); ++i) {
+        const std::string name = destinations[i].port->name;
+        for (std::size_t k = 0; k < srcs.size(); ++k) {
+            if (meet(sources[k], srcs[k], destinations[i], dsts[i])) {
+                throw ValueError(name + " shares memory with " + sources[k].port->name + ": in-place is not possible");
+            }
+        }
+        for (std::size_t k = 0; k < i; ++k) {
+            if (meet(destinations[k], dsts[k], destinations[i], dsts[i])) {
+                throw ValueError(name + " shares memory with " + destinations[k].port->name);
+            }
+        }
+    }
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,26 @@
+// The executable of the native primitives: one plan.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "executable.hpp"
+#include "plan_cache.hpp"
+
+namespace dnnmove {
+
+// The ports are the caller's to fill.
+class PlanExecutable final : public python::Executable {
+public:
+    explicit PlanExecutable(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const override;
+    bool tunes(std::byte* const* dsts) const noexcept override;
+    std::string impl_info() const override;
+    std::string explain() const override;
+
+private:
+    std::shared_ptr<const Plan> plan_;
+};
+
+}  // namespace dnnmove
