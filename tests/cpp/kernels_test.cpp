@@ -137,24 +137,6 @@ public:
         }
     }
 
-    void transposes_of_cells() {
-        if (kernels_.transpose_cells == nullptr) return;
-        for (std::int64_t width = 1; width <= 16; ++width) {
-            for (const std::int64_t cell : {width, width + 1, 2 * width, std::int64_t{16}}) {
-                if (cell > 16) continue;
-                const std::int64_t columns = 16 / cell;
-                for (const std::int64_t out : {std::int64_t{1}, columns, columns + 1, 4 * columns + 3, 8 * columns + 2}) {
-                    for (const std::int64_t in : {1, 17, 65, 300}) {
-                        for (const bool nontemporal : {false, true}) {
-                            each_phase([&](const std::byte* src, Room& room) { transpose_cells(src, room, {width, cell}, out, in, nontemporal); },
-                                       "transpose_cells");
-                        }
-                    }
-                }
-            }
-        }
-    }
-
     void weaves() {
         if (kernels_.weave == nullptr) return;
         for (int width = 1; width <= 16; width *= 2) {
@@ -255,33 +237,6 @@ private:
         }
         count(room, "transpose, non-temporal");
     }
-
-    void transpose_cells(const std::byte* src, Room& room, dnnmove::Cells cells, std::int64_t out, std::int64_t in,
-                         bool nontemporal) {
-        // Nothing behind a row's last element is readable: the rows lie in a buffer that ends with the last.
-        const std::int64_t row = (out - 1) * cells.cell + cells.width;
-        std::vector<std::byte> rows(static_cast<std::size_t>(in * row));
-        std::memcpy(rows.data(), src, rows.size());
-        std::vector<std::int64_t> src_rows;
-        std::vector<std::int64_t> dst_rows;
-        for (std::int64_t j = 0; j < in; ++j) src_rows.push_back((in - 1 - j) * row);
-        for (std::int64_t i = 0; i < out; ++i) dst_rows.push_back((out - 1 - i) * (in * cells.width + 5));
-        const std::int64_t tile = 200 / cells.width;
-        const auto permutes = dnnmove::cell_permutes(cells.width, cells.cell);
-        cells.permutes = permutes.data();
-        for (std::int64_t j = 0; j < in; j += tile) {
-            const std::int64_t owned = std::min(tile, in - j);
-            const std::int64_t readable = nontemporal ? std::min(in - j, tile + 64 / cells.width + 1) : owned;
-            kernels_.transpose_cells(rows.data(), src_rows.data() + j, room.dst() + j * cells.width, dst_rows.data(), out,
-                                     readable, owned, j == 0, cells, {nontemporal, true}, {rows.data(), src_rows.data() + j});
-        }
-        for (std::int64_t i = 0; i < out; ++i) {
-            for (std::int64_t j = 0; j < in; ++j) {
-                put(room, dst_rows[static_cast<std::size_t>(i)] + j * cells.width,
-                    rows.data() + src_rows[static_cast<std::size_t>(j)] + i * cells.cell, cells.width);
-            }
-        }
-    }
 };
 
 }  // namespace
@@ -296,7 +251,6 @@ int main() {
     checker.strips();
     checker.transposes();
     checker.transposes_by_lines();
-    checker.transposes_of_cells();
     checker.weaves();
     return checker.report();
 }

@@ -5,7 +5,7 @@
 #include "kernels/simd_avx512.hpp"
 #include "kernels/table.hpp"
 #include "kernels/tables.hpp"
-#include "kernels/transpose_cells.hpp"
+#include "kernels/transpose_packed.hpp"
 #include "kernels/weave.hpp"
 
 namespace dnnmove {
@@ -14,7 +14,8 @@ const Kernels& avx512_vbmi_kernels() {
     static constexpr Kernels table = [] {
         Kernels kernels = make_table<Simd512>(Isa::avx512_vbmi);
         kernels.gather_bytes = 64;
-        kernels.transpose_cells = transpose_cells<Simd512>;
+        kernels.transpose_cells = transpose_packed;
+        kernels.packs_cells = true;
         kernels.gather_windows = 2;
         kernels.gather = gather_two_windows;
         kernels.weave = weave;

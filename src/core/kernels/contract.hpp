@@ -148,9 +148,16 @@ struct Cells {
     const GatherIndex* permutes = nullptr;
 };
 
-// What cell_permutes makes: the bytes of cells that go into elements of a power of two bytes, and the bytes
-// of those that go into whole elements again; by each lane of 16 bytes, and by the whole vector.
-enum CellPermute { kWidenLanes, kWidenAll, kSqueezeLanes, kSqueezeAll, kCellPermutes };
+// What cell_permutes makes: the bytes of cells that go into elements of a power of two bytes, and the bytes of
+// those that go into whole elements again. By each lane of 16 bytes, with elements as large as cells; and by
+// the whole vector, with elements of packed_element bytes, out of each two vectors of cells.
+enum CellPermute { kWidenLanes, kSqueezeLanes, kPack, kSqueeze, kCellPermutes };
+
+constexpr std::int64_t packed_element(std::int64_t width) {
+    std::int64_t wide = 1;
+    while (wide < width) wide *= 2;
+    return wide;
+}
 
 struct Kernels {
     Isa isa;
@@ -196,6 +203,7 @@ struct Kernels {
     void (*transpose_cells)(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                             const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
                             std::int64_t owned, bool first, Cells cells, KernelStores stores, RowsAhead ahead) noexcept;
+    bool packs_cells;  // it takes tiles of elements of packed_element bytes, whatever their cells
     // a.extent >= block.loop_steps steps of the block loop, b times; the last block of a row may repeat
     // part of the one before it. Non-temporal stores are used from the first step on that starts a line.
     void (*gather)(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,

@@ -55,7 +55,6 @@ struct Simd256 {
         return at == 0 ? _mm256_zextsi128_si256(lane) : _mm256_inserti128_si256(v, lane, 1);
     }
 
-    static constexpr bool kPermutesBytes = false;
     // Byte k of every lane becomes byte index[k] of the lane, or zero where the index is 0x80.
     static Vector shuffle_lanes(Vector v, Vector index) { return _mm256_shuffle_epi8(v, index); }
     // Stores the lanes' `kept` bytes that `index` picks, one lane after the other; what lies behind

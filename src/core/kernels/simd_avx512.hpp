@@ -48,17 +48,12 @@ struct Simd512 {
 
     // Byte k of every lane becomes byte index[k] of the lane, or zero where the index is 0x80.
     static Vector shuffle_lanes(Vector v, Vector index) { return _mm512_shuffle_epi8(v, index); }
-    // Stores the lanes' `kept` bytes that `index` picks (of the whole vector, where bytes can be permuted so;
-    // else of every lane), one lane after the other; what lies behind them, up to a vector from `p`, is overwritten.
 #if defined(__AVX512VBMI__)
-    static constexpr bool kPermutesBytes = true;
     // Byte k becomes byte index[k] of the whole vector.
     static Vector permute_bytes(Vector v, Vector index) { return _mm512_permutexvar_epi8(index, v); }
-    static void store_squeezed(std::byte* p, Vector v, Vector index, std::int64_t) {
-        store(p, permute_bytes(v, index));
-    }
-#else
-    static constexpr bool kPermutesBytes = false;
+#endif
+    // Stores the lanes' `kept` bytes that `index` picks, one lane after the other; what lies behind them, up to
+    // a vector from `p`, is overwritten.
     static void store_squeezed(std::byte* p, Vector v, Vector index, std::int64_t kept) {
         v = shuffle_lanes(v, index);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(v));
@@ -66,7 +61,6 @@ struct Simd512 {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 2 * kept), _mm512_extracti32x4_epi32(v, 2));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 3 * kept), _mm512_extracti32x4_epi32(v, 3));
     }
-#endif
 
     // The element of `bytes` (a power of two, at most 64) bytes, repeated.
     static Vector splat(const std::byte* p, std::int64_t bytes) {

@@ -23,8 +23,6 @@ class CellTile {
     static constexpr int kSide = Panel::kSide;
     // Columns at a time: about a line's worth, so that no line of the source is needed again after a tile.
     static constexpr int kStep = (W == 2 ? 2 : 4) * kColumns;
-    // Byte permutes across lanes widen a whole vector at once, and then whole tiles take fewer loads.
-    static constexpr bool kWholeTiles = Simd::kPermutesBytes && kStep == kSide;
     // Bytes of a staged row: the last tile and its last store may pass its end by a line each.
     static constexpr std::int64_t kPitch = kMaxCellPanelBytes + 3 * kLine;
 
@@ -32,8 +30,7 @@ public:
     explicit CellTile(Cells cells)
         : cells_(cells),
           widen_(load(cells.permutes[kWidenLanes])),
-          widen_all_(load(cells.permutes[kWidenAll])),
-          squeeze_(load(cells.permutes[Simd::kPermutesBytes ? kSqueezeAll : kSqueezeLanes])) {}
+          squeeze_(load(cells.permutes[kSqueezeLanes])) {}
 
     void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                    std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, KernelStores stores,
@@ -74,9 +71,6 @@ private:
     // Up to kStep of `left` columns of `rows` rows.
     void stage_tiles(const std::byte* src, const std::int64_t* src_rows, std::byte* stage, std::int64_t left,
                      std::int64_t rows) const {
-        if constexpr (kWholeTiles) {
-            if (rows == kSide && left >= kSide) return whole_tile(src, src_rows, stage, (left - 1) * cells_.cell + cells_.width);
-        }
         for (std::int64_t i = 0; i < kStep && i < left; i += kColumns) {
             const std::int64_t readable = (left - i - 1) * cells_.cell + cells_.width;
             const std::byte* from = src + i * cells_.cell;
@@ -87,32 +81,6 @@ private:
                 tile<true, false>(from, src_rows, to, rows, readable);
             } else {
                 tile<true, true>(from, src_rows, to, rows, 16);
-            }
-        }
-    }
-
-    // kSide columns of kSide rows, of which `readable` bytes can be read.
-    void whole_tile(const std::byte* src, const std::int64_t* src_rows, std::byte* stage, std::int64_t readable) const {
-        Vector y[kColumns][kLanes];
-#pragma GCC unroll 4
-        for (int group = 0; group < kLanes; ++group) {
-            Vector x[kColumns];
-#pragma GCC unroll 16
-            for (int r = 0; r < kColumns; ++r) {
-                const std::byte* from = src + src_rows[group * kColumns + r];
-                const Vector row = readable >= Simd::kBytes ? Simd::load(from) : Simd::load_partial(from, readable);
-                x[r] = Simd::permute_bytes(row, widen_all_);
-            }
-            Panel::transpose_inside_lanes(x);
-#pragma GCC unroll 16
-            for (int k = 0; k < kColumns; ++k) y[k][group] = x[k];
-        }
-#pragma GCC unroll 16
-        for (int k = 0; k < kColumns; ++k) {
-            Simd::transpose_lanes(y[k]);
-#pragma GCC unroll 4
-            for (int lane = 0; lane < kLanes; ++lane) {
-                Simd::store_squeezed(stage + (lane * kColumns + k) * kPitch, y[k][lane], squeeze_, kColumns * cells_.width);
             }
         }
     }
@@ -143,7 +111,6 @@ private:
 
     Cells cells_;
     Vector widen_;
-    Vector widen_all_;
     Vector squeeze_;
 };
 

@@ -116,9 +116,7 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
 StoreMode size_cells(Leaf& leaf, const PlanContext& context) {
     const bool stream = context.large && leaf.b.extent * leaf.itemsize >= 2 * kLine;
     // Whole tiles, with the rows that a streamed panel's last line needs of its neighbour.
-    std::int64_t cell = 2;
-    while (cell < leaf.a.src_stride) cell *= 2;
-    const std::int64_t side = context.kernels->vector_bytes / cell;
+    const std::int64_t side = cells_side({leaf.itemsize, leaf.a.src_stride}, *context.kernels);
     const std::int64_t extra = stream ? extra_rows(leaf.itemsize) : 0;
     leaf.b.tile = (kCellPanelBytes / leaf.itemsize + extra + side - 1) / side * side - extra;
     leaf.b.tile = std::min(leaf.b.extent, leaf.b.tile);

@@ -203,9 +203,13 @@ std::vector<GatherIndex> cell_permutes(std::int64_t width, std::int64_t cell) {
             permutes[which].byte[k] = picks ? static_cast<std::uint8_t>(from) : kNothing;
         };
         set(kWidenLanes, in_lane % wide < width, in_lane / wide * cell + in_lane % wide);
-        set(kWidenAll, true, k / wide * cell + k % wide);
         set(kSqueezeLanes, in_lane < kept, in_lane / width * wide + in_lane % width);
-        set(kSqueezeAll, k < 4 * kept, k / width * wide + k % width);
+    }
+    const std::int64_t packed = packed_element(width);
+    const std::int64_t squeezed = 64 / packed * width;
+    for (std::int64_t k = 0; k < 64; ++k) {
+        permutes[kPack].byte[k] = static_cast<std::uint8_t>((k / packed * cell + k % packed) % 128);
+        permutes[kSqueeze].byte[k] = static_cast<std::uint8_t>(k < squeezed ? k / width * packed + k % width : 0);
     }
     return permutes;
 }

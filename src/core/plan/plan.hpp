@@ -147,6 +147,13 @@ StoreMode choose_tiles(Leaf& leaf, const std::vector<Loop>& rest, const PlanCont
 std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& rest, StoreMode stores,
                                    std::size_t& rereading);
 
+// Rows of a tile of transpose_cells.
+inline std::int64_t cells_side(Cells cells, const Kernels& kernels) {
+    std::int64_t element = packed_element(cells.width);
+    while (!kernels.packs_cells && (element < 2 || element < cells.cell)) element *= 2;
+    return kernels.vector_bytes / element;
+}
+
 // Source rows of the neighbour that a panel of lines reads, so that its last line is whole.
 inline std::int64_t extra_rows(std::int64_t width) { return 64 / width + (64 % width != 0 ? 1 : 0); }
 

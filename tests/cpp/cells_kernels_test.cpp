@@ -1,0 +1,92 @@
+// The transposes of elements in cells, alone: every size of element and cell, every rest of a tile, with rows
+// behind whose last element nothing can be read.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "kernel_checks.hpp"
+#include "plan/gather_table.hpp"
+
+namespace {
+
+using dnnmove::Cells;
+
+// Readable bytes that end with a page, behind which nothing is readable.
+class GuardedSource {
+public:
+    explicit GuardedSource(std::int64_t bytes) : page_(sysconf(_SC_PAGESIZE)), size_((bytes / page_ + 2) * page_) {
+        map_ = static_cast<std::byte*>(mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        mprotect(map_ + size_ - page_, static_cast<std::size_t>(page_), PROT_NONE);
+        start_ = map_ + size_ - page_ - bytes;
+    }
+    GuardedSource(const GuardedSource&) = delete;
+    GuardedSource& operator=(const GuardedSource&) = delete;
+    ~GuardedSource() { munmap(map_, static_cast<std::size_t>(size_)); }
+    std::byte* data() { return start_; }
+
+private:
+    std::int64_t page_;
+    std::int64_t size_;
+    std::byte* map_;
+    std::byte* start_;
+};
+
+class Checker : public check::KernelChecks {
+public:
+    void all() {
+        if (kernels_.transpose_cells == nullptr) return count(check::Room(0), "none");
+        for (std::int64_t width = 1; width <= 16; ++width) {
+            for (const std::int64_t cell : {width, width + 1, 2 * width, 3 * width, std::int64_t{16}}) {
+                if (cell <= 16) each_shape({width, cell});
+            }
+        }
+    }
+
+private:
+    void each_shape(Cells cells) {
+        const std::int64_t side = 64 / dnnmove::packed_element(cells.width);
+        for (const std::int64_t out : {std::int64_t{1}, side / 2, side / 2 + 1, side, side + 1, 2 * side - 1, 3 * side}) {
+            for (const std::int64_t in : {side - 1, 2 * side, 300 / cells.width + 5}) {
+                if (out < 1 || in < 1) continue;
+                for (const bool nontemporal : {false, true}) {
+                    each_phase([&](const std::byte* src, check::Room& room) { transpose(src, room, cells, out, in, nontemporal); },
+                               "transpose_cells");
+                }
+            }
+        }
+    }
+
+    void transpose(const std::byte* src, check::Room& room, Cells cells, std::int64_t out, std::int64_t in, bool nontemporal) {
+        const std::int64_t row = (out - 1) * cells.cell + cells.width;
+        GuardedSource rows(in * row);
+        for (std::int64_t k = 0; k < in * row; ++k) rows.data()[k] = src[k % 65521];  // a prime: rows differ
+        std::vector<std::int64_t> src_rows;
+        std::vector<std::int64_t> dst_rows;
+        for (std::int64_t j = 0; j < in; ++j) src_rows.push_back((in - 1 - j) * row);
+        for (std::int64_t i = 0; i < out; ++i) dst_rows.push_back((out - 1 - i) * (in * cells.width + 5));
+        const auto permutes = dnnmove::cell_permutes(cells.width, cells.cell);
+        cells.permutes = permutes.data();
+        const std::int64_t tile = 256 / cells.width;
+        for (std::int64_t j = 0; j < in; j += tile) {
+            const std::int64_t owned = std::min(tile, in - j);
+            const std::int64_t readable = nontemporal ? std::min(in - j, tile + 64 / cells.width + 1) : owned;
+            kernels_.transpose_cells(rows.data(), src_rows.data() + j, room.dst() + j * cells.width, dst_rows.data(), out, readable,
+                                     owned, j == 0, cells, {nontemporal, j == 0}, {rows.data(), src_rows.data() + j});
+        }
+        for (std::int64_t i = 0; i < out; ++i) {
+            for (std::int64_t j = 0; j < in; ++j) {
+                put(room, dst_rows[static_cast<std::size_t>(i)] + j * cells.width,
+                    rows.data() + src_rows[static_cast<std::size_t>(j)] + i * cells.cell, cells.width);
+            }
+        }
+    }
+};
+
+}  // namespace
+
+int main() {
+    Checker checker;
+    checker.all();
+    return checker.report();
+}
