@@ -102,8 +102,12 @@ Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
     } else {
         candidate.cost = 1.3 / static_cast<double>(itemsize) + 4.0 / row;
         // Every element from another line, which the elements beside it need again later, if blocks of them
-        // are not turned in the first-level cache.
-        const bool turned = context.large && itemsize >= 8 && loops.back().extent * itemsize % kLine == 0;
+        // are not turned in the first-level cache. (Tiles are better at cells of odd sizes, but for pitches of
+        // whole pages, which leave the rows of a tile few cache sets.)
+        constexpr std::int64_t kPage = 4096;
+        const bool odd = (itemsize & (itemsize - 1)) != 0 && itemsize < 16;
+        const bool tiles = odd && context.kernels->packs_cells && loops.back().src_stride % kPage != 0;
+        const bool turned = context.large && itemsize >= 8 && loops.back().extent * itemsize % kLine == 0 && !tiles;
         if (itemsize <= 16 && !turned && std::abs(loops.back().src_stride) >= kLine) candidate.cost += 4.0 / static_cast<double>(itemsize);
     }
     return candidate;
