@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import random
 import statistics
 import time
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from benchmarks.operations import Problem
 
 SLOW = 20  # contestants slower than ours by more get a few samples only
 SAMPLE = 50e-6  # seconds one sample takes at least
+WARM_UP = 4  # calls at least: one alone still writes back what the contestant before it left in the caches
 
 
 class WrongResultError(Exception):
@@ -86,11 +88,13 @@ def settled(samples: Samples) -> bool:
 
 
 def measure(contestants: list[Contestant], method: Method) -> list[Samples]:
-    """Visits every contestant in every round, starting with another one each time.
+    """Visits every contestant in every round, in another order each time.
 
-    A visit rests (so that the threads of the last contestant stop spinning), runs once untimed and
-    then takes a few samples. One sample is as many calls as fill SAMPLE seconds. Rounds go on past the
-    budget, on a machine that others use too, until the ceiling's and our fastest samples agree.
+    Who comes before leaves the caches in some state, its dirty lines, too; in one fixed order a contestant
+    would always find the same one's. A visit rests (so that the threads of the last contestant stop
+    spinning), warms up untimed and then takes a few samples. One sample is as many calls as fill SAMPLE
+    seconds. Rounds go on past the budget, on a machine that others use too, until the ceiling's and our
+    fastest samples agree.
     """
     timers = [contestant.timer() for contestant in contestants]
     samples = [Samples(contestant, []) for contestant in contestants]
@@ -99,6 +103,8 @@ def measure(contestants: list[Contestant], method: Method) -> list[Samples]:
         first = timer(1)
         estimates.append(min(first, timer(1)) if first < 0.2 else first)
     ours = min((e for e, c in zip(estimates, contestants, strict=True) if c.name == "ours"), default=math.inf)
+    order = random.Random(len(timers))
+    turns = list(range(len(timers)))
     numbers = [max(1, math.ceil(SAMPLE / max(estimate, 1e-9))) for estimate in estimates]
     gc.collect()
     gc.disable()
@@ -111,8 +117,8 @@ def measure(contestants: list[Contestant], method: Method) -> list[Samples]:
             over = rounds >= method.min_rounds and spent > method.budget
             if over and (spent > method.patience * method.budget or all(map(settled, watched))):
                 break
-            for step in range(len(timers)):
-                i = (rounds + step) % len(timers)
+            order.shuffle(turns)
+            for i in turns:
                 slow = estimates[i] > max(SLOW * ours, 0.001)
                 if slow and len(samples[i].seconds) >= (1 if estimates[i] > 0.2 else 3):
                     continue
@@ -129,7 +135,7 @@ def visit(timer, number: int, estimate: float, slow: bool, samples: Samples, met
         time.sleep(method.settle)
     long = estimate > 0.008
     if not slow and not long:
-        timer(number)
+        timer(max(number, WARM_UP))
     count = 1 if slow or long else min(8, max(2, round(method.visit / max(estimate * number, 1e-9))))
     for _ in range(count):
         samples.seconds.append(timer(number) / number)
