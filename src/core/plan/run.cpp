@@ -191,7 +191,8 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
             const bool cached = stores_ == StoreMode::cached;
             const std::int64_t far = leaf.b.tile > kManyRows ? kManyAheadBytes : kAheadBytes;
             const std::int64_t distance = cached ? kCachedAheadBytes : far;
-            const bool along = a_steps * leaf.itemsize > 2 * (cached ? kCachedAheadBytes : kAheadBytes);
+            const bool continued = next.a_tile == unit.a_tile + 1 && next.b_tile == unit.b_tile;
+            const bool along = continued || a_steps * leaf.itemsize > 2 * (cached ? kCachedAheadBytes : kAheadBytes);
             const RowsAhead ahead = along ? RowsAhead{src + distance, src_rows}
                                           : RowsAhead{base + next.src + moved(next.b_tile) * leaf.b.src_stride, rows_of(next.b_tile)};
             if (leaf.kind == KernelKind::transpose) {
