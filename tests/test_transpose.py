@@ -114,6 +114,9 @@ def test_many_axes():
         ((6007, 6000), "u1", (1, 0)),  # 36 MB
         ((64, 224, 225, 3), "f4", (0, 3, 1, 2)),  # 39 MB
         ((32, 16, 65, 130), "f8", (2, 0, 3, 1)),  # 35 MB
+        ((8, 64, 224, 225), "i1", (0, 2, 3, 1)),  # 26 MB, rows of one line each
+        ((45, 255, 323), "f4", (0, 2, 1)),  # 15 MB, staged, source rows that start inside lines
+        ((8, 64, 12, 10, 5, 32), "f4", (0, 2, 4, 1, 3, 5)),  # 39 MB, read in the source's order
     ],
 )
 def test_large(shape, dtype, order):
@@ -132,6 +135,19 @@ def test_rows_around_a_multiple_of_1024_bytes(dtype, over):
     for columns in (7, 70, 600 // itemsize):
         data = some.dense((3072 // itemsize + over, columns), dtype)
         assert_same(dm.transpose(data, (1, 0)), oracle.transpose(data, (1, 0)))
+
+
+@pytest.mark.parametrize("length", [65, 72, 80, 81, 96, 97, 127, 128])
+@pytest.mark.parametrize("shape", [(3, 16, 700), (5, 12, 197)])
+def test_short_rows(shape, length):
+    """Rows of one line and some bytes: their order in the source may be the better one."""
+    data = some.dense((*shape, length), "u1")
+    expected = oracle.transpose(data, (0, 2, 1, 3))
+    assert_same(dm.transpose(data, (0, 2, 1, 3)), expected)
+    wide = np.zeros((*expected.shape[:-1], length + 3), "u1")  # bytes between the rows stay
+    dm.transpose(data, (0, 2, 1, 3), out=wide[..., :length])
+    assert_same(np.ascontiguousarray(wide[..., :length]), expected)
+    assert not wide[..., length:].any()
 
 
 @pytest.mark.parametrize("offset", [0, 8, 16, 40])

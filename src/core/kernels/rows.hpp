@@ -61,11 +61,15 @@ inline void move_row(const std::byte* src, std::byte* dst, std::int64_t bytes, s
     if (bytes <= kLine) return move_short(src, dst, bytes);
     const std::int64_t last = bytes - kLine;
     if (ahead == 0) {
-        // A vector that lies across two lines costs two stores: in long rows only the first and the last do.
         std::int64_t k = 0;
         if (bytes >= kLongRow) {
+            // A vector that lies across two lines costs two stores: in long rows only the first and the last do.
             move_line<Simd>(src, dst);
             k = to_line(dst);
+            for (; k + kLine < last; k += 2 * kLine) {  // one line a round would cost a tenth more
+                move_line<Simd>(src + k, dst + k);
+                move_line<Simd>(src + k + kLine, dst + k + kLine);
+            }
         }
         for (; k < last; k += kLine) move_line<Simd>(src + k, dst + k);
     } else {
@@ -91,8 +95,32 @@ inline void stream_row(const std::byte* src, std::byte* dst, std::int64_t bytes,
     move_short(src + k, dst + k, bytes - k);
 }
 
+// Rows of one line and at most `tail` bytes more, by a line and their last `tail` bytes. A short tail lies
+// across two lines less often than a whole line does.
+template <class Simd, std::size_t tail>
+inline void copy_short_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows, bool prefetch) {
+    const std::int64_t rows_ahead = (kPrefetchBytes + bytes - 1) / bytes;
+    const std::int64_t end = bytes - static_cast<std::int64_t>(tail);
+    for (std::int64_t i = 0; i < rows.extent; ++i) {
+        const std::byte* from = src + rows.src_at(i);
+        std::byte* to = dst + i * rows.dst_stride;
+        if (prefetch) {
+            const std::byte* ahead = src + rows.src_ahead(i + rows_ahead);
+            __builtin_prefetch(ahead);
+            __builtin_prefetch(ahead + bytes - 1);
+        }
+        move_line<Simd>(from, to);
+        move<tail>(from + end, to + end);
+    }
+}
+
 template <class Simd>
 void copy_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows, KernelStores stores) noexcept {
+    if (!stores.nontemporal && bytes > kLine && bytes <= 2 * kLine) {
+        if (bytes <= kLine + 16) return copy_short_rows<Simd, 16>(src, dst, bytes, rows, stores.prefetch);
+        if (bytes <= kLine + 32) return copy_short_rows<Simd, 32>(src, dst, bytes, rows, stores.prefetch);
+        return copy_short_rows<Simd, 64>(src, dst, bytes, rows, stores.prefetch);
+    }
     // Prefetch along the row where it is long, else the same place some rows further on.
     const bool along = bytes >= 2 * kPrefetchBytes;
     const std::int64_t rows_ahead = (kPrefetchBytes + bytes - 1) / bytes;

@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kMaxChainedRows = 512;
 constexpr std::int64_t kWorthFollowing = 1024;  // bytes of the source in a row
+constexpr std::int64_t kLongRow = 128;  // bytes: of these the order matters little
 
 // The position of the loop along which rows follow each other in the source, where it is better to read
 // them in that order than to write them in the destination's: beyond the caches, reading short rows far
@@ -24,9 +25,25 @@ std::size_t find_follower(const std::vector<Loop>& loops, std::int64_t itemsize,
         const Loop& loop = loops[k];
         if (loop.table) return loops.size();
         bits |= loop.dst_stride;
-        if (k + 1 < loops.size() && loop.src_stride == itemsize && loop.extent * itemsize >= kWorthFollowing) found = k;
+        if (k + 1 < loops.size() && loop.src_stride == itemsize) found = k;
     }
+    std::int64_t read = itemsize;
+    for (std::size_t k = source_loop(loops, read); k < loops.size(); k = source_loop(loops, read)) read *= loops[k].extent;
+    if (read < kWorthFollowing) return loops.size();
     return (bits & -bits) == kLine ? found : loops.size();
+}
+
+// The position of a loop along which rows follow each other in the source, where the destination's innermost
+// loop jumps farther on both sides taken together: inside the caches, short rows are copied faster along it.
+std::size_t find_closer(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context) {
+    if (context.large || loops.empty() || itemsize >= kLongRow) return loops.size();
+    const auto apart = [](const Loop& loop) { return std::abs(loop.src_stride) + std::abs(loop.dst_stride); };
+    std::size_t found = loops.size();
+    for (std::size_t k = 0; k < loops.size(); ++k) {
+        if (loops[k].table) return loops.size();
+        if (k + 1 < loops.size() && loops[k].src_stride == itemsize && 2 * apart(loops[k]) < apart(loops.back())) found = k;
+    }
+    return found;
 }
 
 }  // namespace
@@ -80,6 +97,13 @@ Candidate rows_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
         candidate.leaf.b = covering(loops[follows]);
         candidate.leaf.by_source = true;
         candidate.taken.push_back(follows);
+        return candidate;
+    }
+    const std::size_t closer = find_closer(loops, itemsize, context);
+    if (closer < loops.size()) {
+        candidate.leaf.b = covering(loops[closer]);
+        candidate.leaf.across = true;
+        candidate.taken.push_back(closer);
         return candidate;
     }
     take_second_loop(candidate, loops, loops.size() - 1, itemsize);

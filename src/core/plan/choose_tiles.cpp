@@ -132,6 +132,11 @@ StoreMode size_rows(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext
     // Short rows that end inside a line share it with their neighbours: staged, none is written twice.
     const bool stage = context.stream_rows && !lines && dense && row < kMinStreamedRow;
     size_inside_out(leaf, 1, stage ? context.unit_bytes : kLongRowBytes, kLine, false);
+    if (leaf.across) {
+        // The lines that the rows of a tile leave unfinished wait in the first-level cache for the next loop's.
+        leaf.b.tile = std::min(leaf.b.extent, steps_for(kUnitBytes, row + kLine));
+        return StoreMode::cached;
+    }
     if (stage && leaf.a.tile * leaf.b.tile <= kMaxUnitBytes) return StoreMode::staged;
     if (leaf.by_source) return StoreMode::nontemporal;
     return context.stream_rows && (lines || row >= kMinStreamedRow) ? StoreMode::nontemporal : StoreMode::cached;
@@ -287,6 +292,12 @@ std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& re
         const auto first = std::stable_partition(outer.begin(), outer.end(),
                                                  [&](const OuterLoop& loop) { return !shares_lines(loop); });
         rereading = static_cast<std::size_t>(outer.end() - first);
+    }
+    if (leaf.across) {
+        // What finishes the lines of a tile comes next.
+        std::stable_sort(outer.begin(), outer.end(), [](const OuterLoop& one, const OuterLoop& other) {
+            return std::abs(one.dst_step) > std::abs(other.dst_step);
+        });
     }
     if (b.extent > 1 && b_shares_lines) {
         outer.push_back(b);

@@ -71,6 +71,7 @@ struct Leaf {
     GatherTable block;       // gather; its indices are also the permutes of a weave and of cells
     bool scattered = false;  // its vectors lie apart in the destination
     bool turned = false;     // runs: a block of them is turned in the first-level cache
+    bool across = false;     // rows: b is not the destination's innermost loop
     bool by_source = false;  // rows: b follows the source, and so do the loops around it
     int streams = 0;    // weave and deal: how many, and how far the separate ones lie apart
     std::int64_t stream_pitch = 0;  // bytes
