@@ -81,7 +81,8 @@ StoreMode size_transpose(Leaf& leaf, const std::vector<Loop>& rest, const PlanCo
         leaf.a.tile = std::min(leaf.a.extent, steps_for(context.unit_bytes, row, side));
         if (leaf.a.tile * row <= kMaxUnitBytes) return StoreMode::staged;
     }
-    if (context.large && row >= 2 * kLine) {
+    // Rows of one line are worth streaming where they follow each other.
+    if (context.large && (row >= 2 * kLine || (row == kLine && aligned && dense_rows))) {
         std::int64_t pitches = leaf.b_chained ? 0 : leaf.b.src_stride;
         for (const std::int64_t offset : leaf.src_rows) pitches |= offset;
         const std::int64_t rows = rows_in_cache(pitches);
