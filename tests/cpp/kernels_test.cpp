@@ -123,6 +123,23 @@ public:
         }
     }
 
+    // Rows below a whole tile are covered by smaller ones, by lanes and one by one; few columns likewise.
+    void transposes_of_parts_of_tiles() {
+        for (int log2 = 0; log2 < 5; ++log2) {
+            const std::int64_t width = std::int64_t{1} << log2;
+            const std::int64_t side = kernels_.vector_bytes / width;
+            for (std::int64_t part = 1; part <= side + side / 2; ++part) {
+                for (const std::int64_t other : {std::int64_t{3}, side - 1, side}) {
+                    for (const auto& [out, in] : {std::pair{other, part}, std::pair{part, other}}) {
+                        if (out < 1 || in < 1) continue;
+                        each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); },
+                                   "transpose of parts of tiles");
+                    }
+                }
+            }
+        }
+    }
+
     void transposes_by_lines() {
         for (int log2 = 0; log2 < 5; ++log2) {
             const std::int64_t width = std::int64_t{1} << log2;
@@ -250,6 +267,7 @@ int main() {
     checker.streams();
     checker.strips();
     checker.transposes();
+    checker.transposes_of_parts_of_tiles();
     checker.transposes_by_lines();
     checker.weaves();
     return checker.report();

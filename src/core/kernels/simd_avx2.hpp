@@ -55,6 +55,13 @@ struct Simd256 {
         return at == 0 ? _mm256_zextsi128_si256(lane) : _mm256_inserti128_si256(v, lane, 1);
     }
 
+    // Lane `at` of a vector.
+    template <int>
+    static void store_lanes(std::byte* p, Vector v, int at) {
+        const Lane lane = at == 0 ? _mm256_castsi256_si128(v) : _mm256_extracti128_si256(v, 1);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), lane);
+    }
+
     // Byte k of every lane becomes byte index[k] of the lane, or zero where the index is 0x80.
     static Vector shuffle_lanes(Vector v, Vector index) { return _mm256_shuffle_epi8(v, index); }
     // Stores the lanes' `kept` bytes that `index` picks, one lane after the other; what lies behind

@@ -46,6 +46,27 @@ struct Simd512 {
         }
     }
 
+    // Lane (two lanes: half) `at` of a vector.
+    template <int lanes>
+    static void store_lanes(std::byte* p, Vector v, int at) {
+        if constexpr (lanes == 2) {
+            const __m256i half = at == 0 ? _mm512_castsi512_si256(v) : _mm512_extracti64x4_epi64(v, 1);
+            return _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), half);
+        }
+        switch (at) {
+            case 0: return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(v));
+            case 1: return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_extracti32x4_epi32(v, 1));
+            case 2: return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_extracti32x4_epi32(v, 2));
+            default: return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_extracti32x4_epi32(v, 3));
+        }
+    }
+    // The lanes of a and b in turn: a0 b0 a1 b1, and a2 b2 a3 b3.
+    static void pair_lanes(Vector& a, Vector& b) {
+        const Vector low = _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), b);
+        b = _mm512_permutex2var_epi64(a, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), b);
+        a = low;
+    }
+
     // Byte k of every lane becomes byte index[k] of the lane, or zero where the index is 0x80.
     static Vector shuffle_lanes(Vector v, Vector index) { return _mm512_shuffle_epi8(v, index); }
 #if defined(__AVX512VBMI__)

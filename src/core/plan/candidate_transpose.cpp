@@ -4,6 +4,22 @@
 namespace dnnmove {
 namespace {
 
+// Cycles of the tiles that cover the rows below whole ones (kernels/transpose.hpp), a tile's columns of them.
+double rest_of_rows(std::int64_t rows, std::int64_t itemsize, const Kernels& kernels, double inside_lanes) {
+    const std::int64_t side = kernels.vector_bytes / itemsize;
+    const std::int64_t per_lane = 16 / itemsize;
+    // Fewer than a lane has go by way of a stage.
+    if (rows < per_lane) return static_cast<double>(per_lane) * (1.0 + inside_lanes) + 5.5 * static_cast<double>(side);
+    double cycles = 0;
+    for (std::int64_t left = rows % side; left > 0;) {
+        std::int64_t tile = per_lane;
+        while (tile < left && 2 * tile <= rows && tile < side) tile *= 2;
+        cycles += static_cast<double>(tile) * (1.0 + inside_lanes) + (kernels.vector_bytes == 64 ? 2.5 : 4.0) * static_cast<double>(side);
+        left -= tile;
+    }
+    return cycles;
+}
+
 // Cycles per byte of a transpose of `columns` against `rows`.
 double transpose_cost(std::int64_t columns, std::int64_t rows, Cells cells, const Kernels& kernels) {
     const std::int64_t itemsize = cells.width;
@@ -15,15 +31,17 @@ double transpose_cost(std::int64_t columns, std::int64_t rows, Cells cells, cons
     // Few columns that are left take narrow tiles, a lane of every row each.
     const std::int64_t per_lane = 16 / itemsize;
     const std::int64_t left = columns % side;
-    const std::int64_t narrow = left <= side / 2 && side > per_lane ? (left + per_lane - 1) / per_lane : 0;
+    const bool masks = kernels.vector_bytes == 64;
+    const bool by_lanes = side > per_lane && (left <= side / 2 || (!masks && columns < side));
+    const std::int64_t narrow = by_lanes ? (left + per_lane - 1) / per_lane : 0;
     const std::int64_t whole = columns / side + (left != 0 && narrow == 0 ? 1 : 0);
     // Lanes that end inside a register take several loads where there are no masked ones.
-    const double load_lane = left % per_lane != 0 && kernels.vector_bytes < 64 ? 3.0 : 1.0;
+    const double load_lane = left < per_lane && !masks ? 3.0 : 1.0;
     const double per_row_of_tiles =
         static_cast<double>(whole * side) * (per_vector + inside_lanes) +
         static_cast<double>(narrow) * (load_lane * static_cast<double>(side) + static_cast<double>(per_lane) * (1.5 + inside_lanes));
-    const double partial = rows >= side ? 1.0 : kernels.vector_bytes == 64 ? 2.0 : 5.0;  // without masked stores
-    return partial * per_row_of_tiles * static_cast<double>((rows + side - 1) / side) /
+    const double whole_tile = static_cast<double>(side) * (per_vector + inside_lanes);
+    return per_row_of_tiles * (static_cast<double>(rows / side) + rest_of_rows(rows, itemsize, kernels, inside_lanes) / whole_tile) /
            static_cast<double>(columns * rows * itemsize);
 }
 

@@ -1,0 +1,188 @@
+// Transposes in registers: square tiles of one vector by one vector, for any vector and element width.
+//
+// A tile has N = vector / width rows and columns. With n = 16 / width elements per 16-byte lane:
+//   1. every group of n rows is transposed inside its lanes, by log2(n) rounds of
+//      x'[2i] = low(x[i], x[i + n/2]),  x'[2i + 1] = high(x[i], x[i + n/2]);
+//      then lane l of x[k] holds column l*n + k of the group's rows;
+//   2. for every k, the lanes of the groups' k-th vectors are transposed: vector l then holds column
+//      l*n + k of all rows, one row of the destination.
+//
+//     rows      a0 a1 | a2 a3          a0 b0 | a2 b2          a0 b0 c0 d0
+//     (N = 4,   b0 b1 | b2 b3   (1)    a1 b1 | a3 b3   (2)    a2 b2 c2 d2
+//      n = 2,   c0 c1 | c2 c3   -->    c0 d0 | c2 d2   -->    a1 b1 c1 d1
+//      2 lanes) d0 d1 | d2 d3          c1 d1 | c3 d3          a3 b3 c3 d3
+//
+// Fewer columns than a tile has are loaded lane by lane (run_narrow), fewer rows stored lane by lane
+// (run_short), or in parts of lanes (run_part).
+#pragma once
+
+#include "kernels/contract.hpp"
+#include "kernels/rows.hpp"
+
+namespace dnnmove {
+namespace {
+
+template <class Simd, int width>
+struct Tile {
+    using Vector = typename Simd::Vector;
+    static constexpr int kSide = Simd::kBytes / width;
+    static constexpr int kPerLane = 16 / width;
+    static constexpr int kLanes = Simd::kBytes / 16;
+
+    // Step 1.
+    [[gnu::always_inline]] static inline void transpose_inside_lanes(Vector (&x)[kPerLane]) {
+#pragma GCC unroll 4
+        for (int stage = 1; stage < kPerLane; stage *= 2) {
+            Vector z[kPerLane];
+#pragma GCC unroll 8
+            for (int r = 0; r < kPerLane / 2; ++r) {
+                z[2 * r] = Simd::template unpack_low<width>(x[r], x[r + kPerLane / 2]);
+                z[2 * r + 1] = Simd::template unpack_high<width>(x[r], x[r + kPerLane / 2]);
+            }
+#pragma GCC unroll 16
+            for (int r = 0; r < kPerLane; ++r) x[r] = z[r];
+        }
+    }
+
+    // Stores `columns` columns of kSide source rows; a whole tile where they are kSide, too.
+    template <bool whole_columns, bool nontemporal, bool prefetch>
+    static inline void run(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                           const std::int64_t* dst_rows, std::int64_t columns, RowsAhead ahead) {
+        Vector y[kPerLane][kLanes];
+#pragma GCC unroll 4
+        for (int group = 0; group < kLanes; ++group) {
+            Vector x[kPerLane];
+#pragma GCC unroll 16
+            for (int r = 0; r < kPerLane; ++r) {
+                const int row = group * kPerLane + r;
+                const std::byte* from = src + src_rows[row];
+                // Into the second-level cache: many rows at once would take all of the first level's requests.
+                if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
+                x[r] = whole_columns ? Simd::load(from) : Simd::load_partial(from, columns * width);
+            }
+            transpose_inside_lanes(x);
+#pragma GCC unroll 16
+            for (int k = 0; k < kPerLane; ++k) y[k][group] = x[k];
+        }
+#pragma GCC unroll 16
+        for (int k = 0; k < kPerLane; ++k) {
+            Simd::transpose_lanes(y[k]);
+#pragma GCC unroll 4
+            for (int lane = 0; lane < kLanes; ++lane) {
+                const int column = lane * kPerLane + k;
+                if (!whole_columns && column >= columns) continue;
+                std::byte* to = dst + dst_rows[column];
+                if (nontemporal) {
+                    Simd::stream(to, y[k][lane]);
+                } else {
+                    Simd::store(to, y[k][lane]);
+                }
+            }
+        }
+    }
+
+    // The same for at most kPerLane columns: lane l of the k-th vector is loaded from row l*n + k, so that
+    // step 1 alone leaves a column of all the rows in every vector.
+    template <bool whole_rows, bool whole_columns, bool nontemporal, bool prefetch>
+    static inline void run_narrow(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                  const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows, RowsAhead ahead) {
+        Vector x[kPerLane];
+#pragma GCC unroll 16
+        for (int k = 0; k < kPerLane; ++k) {
+            x[k] = Vector{};
+#pragma GCC unroll 4
+            for (int lane = 0; lane < kLanes; ++lane) {
+                const int row = lane * kPerLane + k;
+                if (!whole_rows && row >= rows) continue;
+                const std::byte* from = src + src_rows[row];
+                if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
+                x[k] = Simd::with_lane(x[k], whole_columns ? Simd::lane(from) : Simd::lane_partial(from, columns * width), lane);
+            }
+        }
+        transpose_inside_lanes(x);
+#pragma GCC unroll 16
+        for (int column = 0; column < kPerLane; ++column) {
+            if (!whole_columns && column >= columns) break;
+            std::byte* to = dst + dst_rows[column];
+            if (!whole_rows) {
+                Simd::store_partial(to, x[column], rows * width);
+            } else if (nontemporal) {
+                Simd::stream(to, x[column]);
+            } else {
+                Simd::store(to, x[column]);
+            }
+        }
+    }
+
+    // The same for `lanes` times kPerLane rows, fewer than a tile has: of step 2 only what brings the lanes of
+    // one column together. Every column is stored as so many lanes of its own.
+    template <int lanes, bool whole_columns, bool prefetch>
+    static inline void run_short(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                 const std::int64_t* dst_rows, std::int64_t columns, RowsAhead ahead) {
+        static_assert(lanes == 1 || 2 * lanes == kLanes);
+        Vector y[lanes][kPerLane];
+#pragma GCC unroll 2
+        for (int group = 0; group < lanes; ++group) {
+#pragma GCC unroll 16
+            for (int k = 0; k < kPerLane; ++k) {
+                const int row = group * kPerLane + k;
+                const std::byte* from = src + src_rows[row];
+                if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
+                y[group][k] = whole_columns ? Simd::load(from) : Simd::load_partial(from, columns * width);
+            }
+            transpose_inside_lanes(y[group]);
+        }
+        if constexpr (lanes == 2) {
+#pragma GCC unroll 16
+            for (int k = 0; k < kPerLane; ++k) Simd::pair_lanes(y[0][k], y[1][k]);
+        }
+#pragma GCC unroll 4
+        for (int lane = 0; lane < kLanes; ++lane) {
+#pragma GCC unroll 16
+            for (int k = 0; k < kPerLane; ++k) {
+                const int column = lane * kPerLane + k;
+                if (!whole_columns && column >= columns) return;
+                Simd::template store_lanes<lanes>(dst + dst_rows[column], y[lane * lanes / kLanes][k], lane % (kLanes / lanes));
+            }
+        }
+    }
+
+    // Fewer rows than a lane holds: lanes of these rows, and of the last of them again, by way of a stage.
+    template <bool whole_columns, bool prefetch>
+    static inline void run_part(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows, RowsAhead ahead) {
+        alignas(64) std::byte stage[kSide * 16];
+        std::int64_t stage_rows[kSide];
+        for (int k = 0; k < kSide; ++k) stage_rows[k] = k * 16;
+        std::int64_t from[kPerLane];
+        std::int64_t next[kPerLane];
+        for (int k = 0; k < kPerLane; ++k) {
+            const std::int64_t row = k < rows ? k : rows - 1;
+            from[k] = src_rows[row];
+            next[k] = ahead.rows[row];
+        }
+        if constexpr (kLanes > 1) {
+            run_short<1, whole_columns, prefetch>(src, from, stage, stage_rows, columns, {ahead.src, next});
+        } else {
+            run<whole_columns, false, prefetch>(src, from, stage, stage_rows, columns, {ahead.src, next});
+        }
+        for (std::int64_t k = 0; k < columns; ++k) move_short(stage + k * 16, dst + dst_rows[k], rows * width);
+    }
+
+    // Rows that are left below whole tiles, so few that they cost less element by element than by one tile more.
+    static constexpr std::int64_t kFewRows = width == 1 ? 2 : 1;
+    template <bool prefetch>
+    static inline void run_few_rows(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                    const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows, RowsAhead ahead) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const std::byte* from = src + src_rows[row];
+            if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
+            for (std::int64_t column = 0; column < columns; ++column) {
+                move<width>(from + column * width, dst + dst_rows[column] + row * width);
+            }
+        }
+    }
+};
+
+}  // namespace
+}  // namespace dnnmove
