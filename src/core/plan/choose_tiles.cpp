@@ -234,8 +234,10 @@ StoreMode size_streams(Leaf& leaf, const std::vector<Loop>& rest, const PlanCont
     const bool whole = leaf.a.extent % vector_steps == 0;
     const bool reaches_line = alignment % ((block | kLine) & -(block | kLine)) == 0;
     const bool same_phase = weaves || leaf.stream_pitch % kLine == 0;
+    // A deal's rows repeat part of what they have streamed at their ends: little of long ones.
+    const std::int64_t long_row = weaves ? kShortRowBytes / 2 : 2 * kShortRowBytes;
     const bool direct = context.beyond_cache && same_phase &&
-                        ((whole && alignment == kLine) || (reaches_line && row >= 2 * kShortRowBytes));
+                        ((whole && alignment == kLine) || (reaches_line && row >= long_row));
     const bool stage = context.beyond_cache && !direct && weaves;
     const std::int64_t unit = weaves ? kUnitBytes : kUnitBytes / leaf.streams;
     size_inside_out(leaf, block, stage ? context.unit_bytes : unit, vector_steps, stage);
