@@ -1,6 +1,8 @@
 // Walks the blocks of a gather: lines up non-temporal stores, prefetches, and ends rows by overlap.
 #pragma once
 
+#include <immintrin.h>
+
 #include <cstdlib>
 
 #include "kernels/contract.hpp"
@@ -8,6 +10,8 @@
 
 namespace dnnmove {
 namespace {
+
+inline constexpr std::int64_t kMostPart = 2048;  // bytes of a block
 
 inline void prefetch_lines(const GatherBlock& block, const std::byte* from) {
     for (std::int32_t k = 0; k < block.line_count; ++k) __builtin_prefetch(from + block.lines[k]);
@@ -18,6 +22,30 @@ inline std::int64_t first_line_step(const std::byte* to, std::int64_t dst_stride
     std::int64_t step = 0;
     while (step < limit && to_line(to + step * dst_stride) != 0) ++step;
     return step;
+}
+
+// A part of a row, out of a buffer, to beside lines that are streamed: its own whole lines are streamed, too, and
+// nothing of any line is stored twice, which would cost as much as many lines.
+inline void stream_part(const std::byte* part, std::byte* to, std::int64_t bytes) {
+    const std::int64_t head = to_line(to) < bytes ? to_line(to) : bytes;
+    move_short(part, to, head);
+    std::int64_t k = head;
+    for (; k + kLine <= bytes; k += kLine) {
+        for (std::int64_t lane = k; lane < k + kLine; lane += 16) {
+            const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(part + lane));
+            _mm_stream_si128(reinterpret_cast<__m128i*>(to + lane), bits);
+        }
+    }
+    move_short(part + k, to + k, bytes - k);
+}
+
+// Bytes [begin, end) of one block.
+template <class Run>
+inline void stream_block_part(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t begin,
+                              std::int64_t end) {
+    alignas(64) std::byte part[kMostPart];
+    Run::template blocks<false>(block, from, part, 1, 0, 0, 0);
+    stream_part(part + begin, to + begin, end - begin);
 }
 
 // Run::blocks<nontemporal>(block, from, to, count, src_step, dst_step, ahead) does `count` blocks;
@@ -43,6 +71,7 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
     // Prefetches run some blocks ahead of the row, and from its end on into the row that follows.
     const std::int64_t widest = dst_step > std::abs(src_step) ? dst_step : std::abs(src_step);
     const std::int64_t blocks_ahead = (kPrefetchBytes + widest - 1) / widest;
+    const bool joined = block.count * static_cast<std::int64_t>(block.vector_bytes) == dst_step && dst_step <= kMostPart;
     for (std::int64_t j = 0; j < b.extent; ++j) {
         const std::byte* from = src + b.src_at(j);
         std::byte* to = dst + j * b.dst_stride;
@@ -52,7 +81,11 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
             at = first_line_step(to, a.dst_stride, kLine);
             lines = at < kLine && at + steps <= a.extent;
             if (!lines) at = 0;
-            if (at != 0) Run::template blocks<false>(block, from, to, 1, 0, 0, 0);
+            if (at != 0 && joined) {
+                stream_block_part<Run>(block, from, to, 0, at * a.dst_stride);
+            } else if (at != 0) {
+                Run::template blocks<false>(block, from, to, 1, 0, 0, 0);
+            }
         }
         const std::int64_t count = (a.extent - at) / steps;
         const std::int64_t near = !stores.prefetch ? count : count > blocks_ahead ? count - blocks_ahead : 0;
@@ -74,7 +107,12 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
         }
         if (at + count * steps < a.extent) {
             const std::int64_t last = a.extent - steps;
-            Run::template blocks<false>(block, from + last * a.src_stride, to + last * a.dst_stride, 1, 0, 0, 0);
+            const std::byte* again = from + last * a.src_stride;
+            if (lines && joined) {
+                stream_block_part<Run>(block, again, to + last * a.dst_stride, (at + count * steps - last) * a.dst_stride, dst_step);
+            } else {
+                Run::template blocks<false>(block, again, to + last * a.dst_stride, 1, 0, 0, 0);
+            }
         }
     }
 }

@@ -70,14 +70,13 @@ inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, 
     }
 }
 
-// Bytes [begin, end) of what one vector of every stream makes, beside lines that are streamed: nothing of those
-// may be stored twice. One of both ends lies on a line.
+// Bytes [begin, end) of what one vector of every stream makes.
 template <int streams>
-inline void store_part(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end, std::int64_t pitch,
+inline void stream_woven_part(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end, std::int64_t pitch,
                        const WeaveIndex& index) {
     alignas(64) std::byte part[streams * kLine];
     weave_row<streams, false, false>(src, part, kLine, pitch, index, 0);
-    stream_row<Simd512>(part + begin, dst + begin, end - begin, 0);
+    stream_part(part + begin, dst + begin, end - begin);
 }
 
 template <int streams, bool deal>
@@ -101,7 +100,7 @@ void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherInd
             lines = at < kLine * width && at + kLine <= bytes;
             if (!lines) at = 0;
             if (lines && !deal) {
-                store_part<streams>(from, to, 0, at * streams, pitch, index);
+                stream_woven_part<streams>(from, to, 0, at * streams, pitch, index);
             } else {
                 for (std::int64_t done = 0; done < at; done += kLine) {
                     const std::int64_t now = done + kLine <= bytes ? done : bytes - kLine;
@@ -118,7 +117,7 @@ void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherInd
         if (at + whole < bytes) {
             const std::int64_t last = bytes - kLine;
             if (lines && !deal) {
-                store_part<streams>(from + last, to + last * streams, (at + whole - last) * streams, streams * kLine, pitch, index);
+                stream_woven_part<streams>(from + last, to + last * streams, (at + whole - last) * streams, streams * kLine, pitch, index);
             } else {
                 weave_row<streams, deal, false>(from + last * src_scale, to + last * dst_scale, kLine, pitch, index, 0);
             }
