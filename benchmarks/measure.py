@@ -17,7 +17,10 @@ from benchmarks.operations import Problem
 
 SLOW = 20  # contestants slower than ours by more get a few samples only
 SAMPLE = 50e-6  # seconds one sample takes at least
-WARM_UP = 4  # calls at least: one alone still writes back what the contestant before it left in the caches
+# Calls and seconds, whichever is less: one short call alone still writes back what the contestant before it has
+# left in the caches.
+WARM_UP = 4
+WARM_UP_SECONDS = 0.002
 
 
 class WrongResultError(Exception):
@@ -135,7 +138,7 @@ def visit(timer, number: int, estimate: float, slow: bool, samples: Samples, met
         time.sleep(method.settle)
     long = estimate > 0.008
     if not slow and not long:
-        timer(max(number, WARM_UP))
+        timer(max(number, min(WARM_UP, math.ceil(WARM_UP_SECONDS / max(estimate, 1e-9)))))
     count = 1 if slow or long else min(8, max(2, round(method.visit / max(estimate * number, 1e-9))))
     for _ in range(count):
         samples.seconds.append(timer(number) / number)
