@@ -54,31 +54,36 @@ inline void stream_line(const std::byte* src, std::byte* dst) {
     for (int k = 0; k < kLine; k += Simd::kBytes) Simd::stream(dst + k, Simd::load(src + k));
 }
 
+// More than a line.
+template <class Simd>
+[[gnu::always_inline]] inline void move_lines(const std::byte* src, std::byte* dst, std::int64_t bytes) {
+    const std::int64_t last = bytes - kLine;
+    std::int64_t k = 0;
+    if (bytes >= kLongRow) {
+        // A vector that lies across two lines costs two stores: in long rows only the first and the last do.
+        move_line<Simd>(src, dst);
+        k = to_line(dst);
+        for (; k + kLine < last; k += 2 * kLine) {  // one line a round would cost a tenth more
+            move_line<Simd>(src + k, dst + k);
+            move_line<Simd>(src + k + kLine, dst + k + kLine);
+        }
+    }
+    for (; k < last; k += kLine) move_line<Simd>(src + k, dst + k);
+    move_line<Simd>(src + last, dst + last);
+}
+
 // `ahead` bytes further on lies what the caller copies soon; 0 prefetches nothing.
 template <class Simd>
 inline void move_row(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t ahead) {
     if (ahead != 0) __builtin_prefetch(src + bytes - 1 + ahead);
     if (bytes <= kLine) return move_short(src, dst, bytes);
+    if (ahead == 0) return move_lines<Simd>(src, dst, bytes);
     const std::int64_t last = bytes - kLine;
-    if (ahead == 0) {
-        std::int64_t k = 0;
-        if (bytes >= kLongRow) {
-            // A vector that lies across two lines costs two stores: in long rows only the first and the last do.
-            move_line<Simd>(src, dst);
-            k = to_line(dst);
-            for (; k + kLine < last; k += 2 * kLine) {  // one line a round would cost a tenth more
-                move_line<Simd>(src + k, dst + k);
-                move_line<Simd>(src + k + kLine, dst + k + kLine);
-            }
-        }
-        for (; k < last; k += kLine) move_line<Simd>(src + k, dst + k);
-    } else {
-        for (std::int64_t k = 0; k < last; k += kLine) {
-            __builtin_prefetch(src + k + ahead);
-            move_line<Simd>(src + k, dst + k);
-        }
-        __builtin_prefetch(src + last + ahead);
+    for (std::int64_t k = 0; k < last; k += kLine) {
+        __builtin_prefetch(src + k + ahead);
+        move_line<Simd>(src + k, dst + k);
     }
+    __builtin_prefetch(src + last + ahead);
     move_line<Simd>(src + last, dst + last);
 }
 
@@ -120,6 +125,10 @@ void copy_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelL
         if (bytes <= kLine + 16) return copy_short_rows<Simd, 16>(src, dst, bytes, rows, stores.prefetch);
         if (bytes <= kLine + 32) return copy_short_rows<Simd, 32>(src, dst, bytes, rows, stores.prefetch);
         return copy_short_rows<Simd, 64>(src, dst, bytes, rows, stores.prefetch);
+    }
+    if (!stores.nontemporal && !stores.prefetch && bytes > kLine) {
+        for (std::int64_t i = 0; i < rows.extent; ++i) move_lines<Simd>(src + rows.src_at(i), dst + i * rows.dst_stride, bytes);
+        return;
     }
     // Prefetch along the row where it is long, else the same place some rows further on.
     const bool along = bytes >= 2 * kPrefetchBytes;
