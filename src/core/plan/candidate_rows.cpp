@@ -92,20 +92,16 @@ Candidate rows_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
     candidate.cost = 0.05;
     candidate.leaf.kind = KernelKind::rows;
     candidate.leaf.a = {itemsize, itemsize, 1, 1};
+    const auto along = [&](std::size_t position, bool Leaf::* order) {
+        candidate.leaf.b = covering(loops[position]);
+        candidate.leaf.*order = true;
+        candidate.taken.push_back(position);
+        return candidate;
+    };
     const std::size_t follows = find_follower(loops, itemsize, context);
-    if (follows < loops.size()) {
-        candidate.leaf.b = covering(loops[follows]);
-        candidate.leaf.by_source = true;
-        candidate.taken.push_back(follows);
-        return candidate;
-    }
+    if (follows < loops.size()) return along(follows, &Leaf::by_source);
     const std::size_t closer = find_closer(loops, itemsize, context);
-    if (closer < loops.size()) {
-        candidate.leaf.b = covering(loops[closer]);
-        candidate.leaf.across = true;
-        candidate.taken.push_back(closer);
-        return candidate;
-    }
+    if (closer < loops.size()) return along(closer, &Leaf::across);
     take_second_loop(candidate, loops, loops.size() - 1, itemsize);
     return candidate;
 }
