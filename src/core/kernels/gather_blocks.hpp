@@ -1,12 +1,11 @@
 // Walks the blocks of a gather: lines up non-temporal stores, prefetches, and ends rows by overlap.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstdlib>
 
 #include "kernels/contract.hpp"
 #include "kernels/rows.hpp"
+#include "kernels/simd_portable.hpp"
 
 namespace dnnmove {
 namespace {
@@ -24,28 +23,14 @@ inline std::int64_t first_line_step(const std::byte* to, std::int64_t dst_stride
     return step;
 }
 
-// A part of a row, out of a buffer, to beside lines that are streamed: its own whole lines are streamed, too, and
-// nothing of any line is stored twice, which would cost as much as many lines.
-inline void stream_part(const std::byte* part, std::byte* to, std::int64_t bytes) {
-    const std::int64_t head = to_line(to) < bytes ? to_line(to) : bytes;
-    move_short(part, to, head);
-    std::int64_t k = head;
-    for (; k + kLine <= bytes; k += kLine) {
-        for (std::int64_t lane = k; lane < k + kLine; lane += 16) {
-            const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(part + lane));
-            _mm_stream_si128(reinterpret_cast<__m128i*>(to + lane), bits);
-        }
-    }
-    move_short(part + k, to + k, bytes - k);
-}
-
-// Bytes [begin, end) of one block.
+// Bytes [begin, end) of one block, beside lines that are streamed: nothing of any line is stored twice, which would
+// cost as much as many lines.
 template <class Run>
 inline void stream_block_part(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t begin,
                               std::int64_t end) {
     alignas(64) std::byte part[kMostPart];
     Run::template blocks<false>(block, from, part, 1, 0, 0, 0);
-    stream_part(part + begin, to + begin, end - begin);
+    stream_row<Simd128>(part + begin, to + begin, end - begin, 0);
 }
 
 // Run::blocks<nontemporal>(block, from, to, count, src_step, dst_step, ahead) does `count` blocks;

@@ -1,7 +1,7 @@
 // Transposes elements of any size up to 16 bytes that lie in cells: a fixed, small distance apart.
 //
 // The element of `width` bytes in its cell of `cell` bytes becomes one of W bytes, a power of two, by one
-// byte permute per vector; then it is a narrow tile of transpose.hpp; then the W - width bytes between
+// byte permute per vector; then it is a narrow tile of tile.hpp; then the W - width bytes between
 // the elements are squeezed out of every row by another permute. With width 3, cell 3, W 4:
 //
 //     rows   a0a0a0 b0b0b0 ..       a0a0a0.. b0b0b0..        a0a0a0.. a1a1a1..       a0a0a0 a1a1a1 ..

@@ -2,7 +2,7 @@
 // of two others (vpermi2b, AVX-512 VBMI).
 //
 // An element of `width` bytes in its cell of `cell` bytes becomes one of W bytes, a power of two, as its row
-// is loaded; then it is in an ordinary tile of transpose.hpp; and the W - width bytes between the elements
+// is loaded; then it is in an ordinary tile of tile.hpp; and the W - width bytes between the elements
 // are squeezed out as a column is stored. With width 3, cell 5, W 4:
 //
 //     rows   a0a0a0.... b0b0b0.... ..      a0a0a0-- b0b0b0-- ..      a0a0a0-- a1a1a1-- ..      a0a0a0 a1a1a1 ..
@@ -126,7 +126,7 @@ private:
         const auto load = [&](int row) {
             if (!whole && row >= rows) return __m512i{};
             const std::byte* from = src + src_rows[row];
-            // Into the second-level cache, as transpose.hpp does.
+            // Into the second-level cache, as tile.hpp does.
             __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
             if (windows == 2) __builtin_prefetch(ahead.src + ahead.rows[row] + kLine, 0, 2);
             for (std::int64_t w = 1; windows == 0 && w < windows_; ++w) {
@@ -151,7 +151,7 @@ private:
         through(load, store);
     }
 
-    // A tile of rows that load(row) gives and of columns that store(column, vector) takes: both steps of transpose.hpp.
+    // A tile of rows that load(row) gives and of columns that store(column, vector) takes: both steps of tile.hpp.
     template <class Load, class Store>
     [[gnu::always_inline]] static inline void through(const Load& load, const Store& store) {
         __m512i y[kPerLane][4];

@@ -70,13 +70,13 @@ inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, 
     }
 }
 
-// Bytes [begin, end) of what one vector of every stream makes.
+// Bytes [begin, end) of what one vector of every stream makes, beside lines that are streamed.
 template <int streams>
 inline void stream_woven_part(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end, std::int64_t pitch,
-                       const WeaveIndex& index) {
+                              const WeaveIndex& index) {
     alignas(64) std::byte part[streams * kLine];
     weave_row<streams, false, false>(src, part, kLine, pitch, index, 0);
-    stream_part(part + begin, dst + begin, end - begin);
+    stream_row<Simd128>(part + begin, dst + begin, end - begin, 0);
 }
 
 template <int streams, bool deal>
