@@ -119,7 +119,7 @@ Add a transpose.
 Parameters
 ----------
 input_order : sequence of int, default ()
-    A permutation of the axes; empty reverses them.
+    A permutation of the axes, negative entries count from the end; empty reverses them.
 
 Returns
 -------

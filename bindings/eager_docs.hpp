@@ -158,8 +158,8 @@ data : array
     NumPy array of any strides, torch tensor, Memory, or any CPU object with
     ``__dlpack__``; any dtype of fixed size.
 input_order : sequence of int or 1-D integer array, default ()
-    Axis i of the result is axis ``input_order[i]`` of `data`: every integer of
-    [0, ndim) once. Empty reverses the axes.
+    Axis i of the result is axis ``input_order[i]`` of `data`: every axis once, negative
+    entries count from the end. Empty reverses the axes.
 out : array, optional
     Receives the result: same dtype, the result's shape, writeable, no shared bytes
     with `data`.
@@ -186,6 +186,8 @@ Examples
 >>> import dnnmove as dm
 >>> dm.transpose(np.zeros((2, 3, 4)), (2, 0, 1)).shape
 (4, 2, 3)
+>>> dm.transpose(np.zeros((2, 3, 4)), (0, -1, -2)).shape
+(2, 4, 3)
 >>> dm.transpose(np.array([[1, 2], [3, 4]]))
 array([[1, 3],
        [2, 4]])

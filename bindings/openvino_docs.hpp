@@ -83,7 +83,7 @@ Parameters
 data_desc : MemoryDesc
     Dims, dtype and plain layout of the input.
 input_order : sequence of int or 1-D integer array, default ()
-    Every integer of [0, ndim) once; empty reverses the axes.
+    Every axis once, negative entries count from the end; empty reverses the axes.
 tune : bool, default False
     Whether the first call measures variants of the plan and keeps the fastest (see `dnnmove.tuning`).
 

@@ -106,6 +106,7 @@ def random_step(random, arrays):
         return kind, {"axis": spelled, "group": count}, lambda a: [_shuffle(a, axis, a.shape[axis] // count or 1)]
     if kind == "transpose":
         order = random.sample(range(ndim), ndim) if random.random() < 0.8 else []
+        order = [axis - ndim if random.random() < 0.2 else axis for axis in order]
         return kind, {"input_order": order}, lambda a: [a.transpose(order or None)]
     if kind == "variadic_split":
         cuts = sorted(random.randint(0, shape[axis]) for _ in range(random.randint(0, 2)))

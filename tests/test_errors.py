@@ -228,7 +228,9 @@ def test_shuffle_errors_tell_size_from_number(errors_name):
     assert "group_size" not in str(errors_name(ValueError, lambda: dm.shuffle_channels(X, 1, 3))).split("must")[0]
 
 
-@pytest.mark.parametrize("order", [[0, 1], [0, 1, 2, 3], [0, 0, 1], [0, 1, 3], [0, 1, -1], [-1, -2, -3], [5, 6, 7]])
+@pytest.mark.parametrize(
+    "order", [[0, 1], [0, 1, 2, 3], [0, 0, 1], [0, 1, 3], [0, 2, -1], [-1, -2, -4], [5, 6, 7], [-1, -1, -1]]
+)
 def test_orders(order, errors_name):
     shown = "(" + ", ".join(map(str, order)) + ")"
     errors_name(ValueError, lambda: dm.transpose(X, order), "input_order", shown)

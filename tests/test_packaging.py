@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,6 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import dnnmove
-
-try:
-    import tomllib
-except ImportError:  # Python 3.10; pytest brings tomli there
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 CONDA_NAMES = {"dask": "dask-core", "matplotlib": "matplotlib-base", "torch": "pytorch-cpu"}

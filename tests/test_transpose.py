@@ -30,6 +30,25 @@ def test_any_array(problem, draw):
 
 
 @given(problems(), st.data())
+def test_negative_entries_count_from_the_end(problem, draw):
+    data, order = problem
+    signs = draw.draw(st.lists(st.booleans(), min_size=len(order), max_size=len(order)))
+    spelled = [axis - len(order) if minus else axis for axis, minus in zip(order, signs, strict=True)]
+    assert_same(dm.transpose(data.array, spelled or ()), oracle.transpose(data.array, order))
+
+
+def test_negative_entries_in_every_spelling():
+    x = some.dense((2, 3, 4), "f4")
+    md = dm.MemoryDesc.of(x)
+    expected = oracle.transpose(x, (0, 2, 1))
+    for order in ((0, -1, -2), [-3, -1, -2], np.array([0, -1, 1])):
+        assert_same(dm.transpose(x, order), expected)
+        assert_same(dm.Transpose(dm.Transpose.Desc(md, order))(x), expected)
+        assert_same(dm.Chain(md).transpose(order).build()(x), expected)
+        assert_same(dm.chain(x).transpose(order).run(), expected)
+
+
+@given(problems(), st.data())
 def test_out_of_any_strides(problem, draw):
     data, order = problem
     expected = oracle.transpose(data.array, order)

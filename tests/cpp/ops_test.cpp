@@ -58,7 +58,11 @@ TEST(transpose_permutes) {
     CHECK(flatten(ops::transpose(data, {0, 1})) == flatten(data));
     CHECK_THROWS(ValueError, ops::transpose(data, {0, 0}));
     CHECK_THROWS(ValueError, ops::transpose(data, {0}));
-    CHECK_THROWS(ValueError, ops::transpose(data, {0, -1}));
+    CHECK(flatten(ops::transpose(data, {-1, 0})) == flatten(ops::transpose(data, {1, 0})));
+    CHECK(flatten(ops::transpose(data, {-2, -1})) == flatten(data));
+    CHECK_THROWS(ValueError, ops::transpose(data, {1, -1}));
+    CHECK_THROWS(ValueError, ops::transpose(data, {0, -3}));
+    CHECK_THROWS(ValueError, ops::transpose(data, {0, 2}));
 }
 
 TEST(variadic_split_takes_what_is_left) {

@@ -51,14 +51,7 @@ public:
     std::string text() const override { return "transpose(" + argument("input_order", to_string(order_)) + ")"; }
     std::vector<Dims> check(const Dims& shape) const override { return {ops::transpose(probe(shape), order_).shape()}; }
     std::vector<Mosaic> apply(const Mosaic& data) const override {
-        std::vector<std::size_t> order(data.shape().size());
-        if (order_.empty()) {
-            std::iota(order.rbegin(), order.rend(), std::size_t{0});
-        } else {
-            std::transform(order_.begin(), order_.end(), order.begin(),
-                           [](std::int64_t axis) { return static_cast<std::size_t>(axis); });
-        }
-        return {data.transpose(order)};
+        return {data.transpose(ops::permutation(order_, data.shape()))};
     }
 
 private:

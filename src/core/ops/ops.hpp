@@ -30,7 +30,10 @@ View shuffle_backward(const View& data, std::int64_t axis, std::int64_t group_si
 // OpenVINO ShuffleChannels-1: `group` is the number of groups; shuffle with group_size = C/group.
 View shuffle_channels(const View& data, std::int64_t axis, std::int64_t group,
                       std::string_view name = kDataShape);
-// OpenVINO Transpose-1; an empty order reverses the axes.
+// The axes that `input_order` names, in [0, ndim): negative entries count from the end, an empty order
+// reverses the axes. Throws ValueError where it is no permutation of the axes of `shape`.
+std::vector<std::size_t> permutation(const Dims& input_order, const Dims& shape, std::string_view name = kDataShape);
+// OpenVINO Transpose-1, with `input_order` as above.
 View transpose(const View& data, const Dims& input_order, std::string_view name = kDataShape);
 // The lengths with a -1 replaced by what is left of `total`, the length of `axis`.
 Dims resolve_split_lengths(std::int64_t total, std::size_t axis, const Dims& split_lengths,

@@ -1,31 +1,39 @@
 // Transpose-1: permutes the axes; an empty order reverses them.
-#include <algorithm>
+#include <numeric>
 
 #include "ops/common.hpp"
 
 namespace dnnmove::ops {
 
-View transpose(const View& data, const Dims& input_order, std::string_view name) {
-    View result = data;
+std::vector<std::size_t> permutation(const Dims& input_order, const Dims& shape, std::string_view name) {
+    std::vector<std::size_t> axes(shape.size());
     if (input_order.empty()) {
-        std::reverse(result.axes.begin(), result.axes.end());
-        return result;
+        std::iota(axes.rbegin(), axes.rend(), std::size_t{0});
+        return axes;
     }
-    const auto ndim = static_cast<std::int64_t>(data.ndim());
+    const auto ndim = static_cast<std::int64_t>(shape.size());
     const auto fail = [&](const std::string& why) {
         throw ValueError("input_order " + to_string(input_order) + " must hold every integer of [0, " +
-                         std::to_string(ndim) + ") once, the axes of " + std::string(name) + " " +
-                         to_string(data.shape()) + ": " + why);
+                         std::to_string(ndim) + ") once, or a negative one that counts from the end, as the axes of " +
+                         std::string(name) + " " + to_string(shape) + ": " + why);
     };
-    if (input_order.size() != data.ndim()) fail("it has " + std::to_string(input_order.size()) + " entries");
-    std::vector<bool> seen(data.ndim());
-    for (std::size_t axis = 0; axis < data.ndim(); ++axis) {
-        const std::int64_t from = input_order[axis];
-        if (from < 0 || from >= ndim) fail(std::to_string(from) + " is out of range");
-        if (seen[static_cast<std::size_t>(from)]) fail(std::to_string(from) + " occurs twice");
-        seen[static_cast<std::size_t>(from)] = true;
-        result.axes[axis] = data.axes[static_cast<std::size_t>(from)];
+    if (input_order.size() != shape.size()) fail("it has " + std::to_string(input_order.size()) + " entries");
+    std::vector<bool> seen(shape.size());
+    for (std::size_t k = 0; k < shape.size(); ++k) {
+        const std::int64_t entry = input_order[k];
+        if (entry < -ndim || entry >= ndim) fail(std::to_string(entry) + " is out of range");
+        const auto axis = static_cast<std::size_t>(entry < 0 ? entry + ndim : entry);
+        if (seen[axis]) fail("axis " + std::to_string(axis) + " occurs twice");
+        seen[axis] = true;
+        axes[k] = axis;
     }
+    return axes;
+}
+
+View transpose(const View& data, const Dims& input_order, std::string_view name) {
+    View result = data;
+    const std::vector<std::size_t> axes = permutation(input_order, data.shape(), name);
+    for (std::size_t k = 0; k < axes.size(); ++k) result.axes[k] = data.axes[axes[k]];
     return result;
 }
 
