@@ -1,4 +1,4 @@
-# From nothing to a demo, a test run, lints or benchmarks: needs Python 3.10+, a C++20 compiler and make.
+# From nothing to a demo, a test run, lints or benchmarks: needs Python 3.11+, a C++20 compiler and make.
 # Everything is set up in .venv; the stamps make the second run fast.
 
 PYTHON ?= python3

@@ -1,4 +1,4 @@
-"""Says in one line what is missing to build dnnmove: Python 3.10, venv, Python's headers, a C++20 compiler.
+"""Says in one line what is missing to build dnnmove: Python 3.11, venv, Python's headers, a C++20 compiler.
 
 Runs before anything is installed, so it must work under an old Python 3 too.
 """
@@ -16,9 +16,9 @@ PROGRAM = "#include <omp.h>\n#include <span>\nint main() { return omp_get_max_th
 
 def missing():
     """What is missing and how to get it, or None."""
-    if sys.version_info < (3, 10):
+    if sys.version_info < (3, 11):
         found = "%d.%d" % sys.version_info[:2]
-        return "Python 3.10 or newer is needed, this is %s: run 'make PYTHON=python3.x ...'" % found
+        return "Python 3.11 or newer is needed, this is %s: run 'make PYTHON=python3.x ...'" % found
     try:
         import ensurepip  # noqa: F401
         import venv  # noqa: F401
