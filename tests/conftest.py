@@ -11,6 +11,11 @@ from hypothesis import HealthCheck, settings
 # On a busy machine OpenMP's threads, which wait by spinning, would take most of the time of the tests.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# Some tests start Python in another folder: a relative PYTHONPATH (a build tree's src) must hold there too.
+if os.environ.get("PYTHONPATH"):
+    folders = os.environ["PYTHONPATH"].split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(folder) for folder in folders)
+
 sys.path.insert(0, str(Path(__file__).parent))  # oracle.py and strategies.py, under any import mode
 
 for name, examples in (("quick", 30), ("ci", 150), ("full", 3000)):
