@@ -43,6 +43,11 @@ Chain start_from(const py::object& array) {
                  chain::Chain(shape, strides, data.itemsize())};
 }
 
+std::optional<std::int64_t> parse_branch(PyObject* i) {
+    if (i == Py_None) return std::nullopt;
+    return parse_integer(i, "i");
+}
+
 // The chain with the step that `make` reads from the arguments; what it finds wrong with them is
 // led by the step's number and name, as what the core finds wrong is.
 template <class Make>
@@ -53,6 +58,8 @@ Chain then(const Chain& before, const char* name, const Make& make) {
         step = make();
     } catch (const AxisError& error) {
         throw AxisError(where() + error.what());
+    } catch (const IndexError& error) {
+        throw IndexError(where() + error.what());
     } catch (const TypeError& error) {
         throw TypeError(where() + error.what());
     } catch (const ValueError& error) {
@@ -135,7 +142,13 @@ void define_steps(py::class_<Chain>& type) {
             [](const Chain& self, py::handle key) {
                 return then(self, "index", [&] { return chain::index(parse_index(key.ptr())); });
             },
-            py::arg("key"), kChainIndexDoc);
+            py::arg("key"), kChainIndexDoc)
+        .def(
+            "branch",
+            [](const Chain& self, py::handle i) {
+                return then(self, "branch", [&] { return chain::branch(parse_branch(i.ptr())); });
+            },
+            py::arg("i"), kChainBranchDoc);
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ inline constexpr const char* kChainDoc = R"doc(Several operations, one trip thro
 A chain collects operations and runs none of them. Each of its methods takes the keywords of the
 eager function of the same name, checks them against the shapes so far, and returns a new chain;
 `build` composes the steps into as few copies as they allow, nearly always one. After a split,
-further steps apply to every branch, and the branches come out as one flat tuple, depth first.
+further steps apply to every branch, or to one of them (`branch`), and the branches come out as one
+flat tuple, depth first.
 
 Parameters
 ----------
@@ -244,6 +245,40 @@ BGR to RGB:
 >>> pixel = np.array([[10, 20, 30]], dtype="uint8")
 >>> dm.Chain.of(pixel).index(np.s_[:, ::-1]).build()(pixel).tolist()
 [[30, 20, 10]]
+)doc";
+
+inline constexpr const char* kChainBranchDoc = R"doc(branch(self, i)
+--
+
+Turn to one output: the steps that follow apply to it alone, the other outputs pass by them.
+
+Parameters
+----------
+i : int or None
+    Which of the outputs of the steps so far, counted flat and from the end where negative. None
+    turns to all of them again. A later ``branch(j)`` counts all outputs anew; a split inside a
+    branch passes the turn on to all its parts.
+
+Returns
+-------
+Chain
+    What it writes does not change: all outputs come out of the same passes.
+
+Raises
+------
+IndexError
+    There is no such output.
+
+Examples
+--------
+The queries of attention stay as they are, keys and values are repeated for the heads that share them:
+
+>>> import numpy as np, dnnmove as dm
+>>> x = np.arange(2 * 8).reshape(2, 8)
+>>> f = (dm.Chain.of(x).variadic_split(1, [4, 2, 2])
+...        .branch(1).broadcast((2, 2, 2)).branch(2).broadcast((2, 2, 2)).branch(None).build())
+>>> [y.shape for y in f(x)], f.passes
+([(2, 4), (2, 2, 2), (2, 2, 2)], 1)
 )doc";
 
 inline constexpr const char* kChainBuildDoc = R"doc(build(self, *, max_nests=64, tune=False)

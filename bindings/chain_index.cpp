@@ -42,7 +42,11 @@ chain::IndexEntry parse_item(PyObject* item, const std::string& name) {
         return parsed;
     }
     if (!is_index(item)) refuse(item, name);
-    return parse_integer(item, name);
+    try {
+        return parse_integer(item, name);
+    } catch (const ValueError& error) {
+        throw IndexError(error.what());  // beyond 64 bits it is beyond every axis
+    }
 }
 
 }  // namespace

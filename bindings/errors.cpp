@@ -44,6 +44,8 @@ PyObject* set_python_error() noexcept {
         // Set by whoever threw.
     } catch (const AxisError& error) {
         PyErr_SetString(axis_error_type(), error.what());
+    } catch (const IndexError& error) {
+        PyErr_SetString(PyExc_IndexError, error.what());
     } catch (const TypeError& error) {
         PyErr_SetString(PyExc_TypeError, error.what());
     } catch (const ValueError& error) {
@@ -104,6 +106,8 @@ void register_errors(py::module_&) {
             // Set already.
         } catch (const AxisError& error) {
             PyErr_SetString(axis_error_type(), error.what());
+        } catch (const IndexError& error) {
+            PyErr_SetString(PyExc_IndexError, error.what());
         } catch (const TypeError& error) {
             PyErr_SetString(PyExc_TypeError, error.what());
         } catch (const ValueError& error) {

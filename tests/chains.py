@@ -159,6 +159,14 @@ def random_step(random, arrays):
     return kind, {"key": key}, lambda a: [a[key]]
 
 
+def _turn(random, arrays):
+    """A step that turns to one branch or to all, as random_step gives one, and the branches it turns to."""
+    if random.random() < 0.3:
+        return None, range(len(arrays))
+    i = random.randrange(len(arrays))
+    return (i - len(arrays) if random.random() < 0.5 else i), range(i, i + 1)
+
+
 def random_chain(random, chain_of, most_steps=8):
     """(source, chain, the arrays that NumPy gets step by step, whether it splits).
 
@@ -167,22 +175,29 @@ def random_chain(random, chain_of, most_steps=8):
     """
     source = random_source(random)
     chain, arrays, splits = chain_of(source), [blocks(source)], False
+    active, turned = range(1), False
     for _ in range(random.randint(1, most_steps)):
-        name, keywords, apply = random_step(random, arrays)
+        if random.random() < (0.4 if len(arrays) > 1 else 0.03):
+            i, active = _turn(random, arrays)
+            chain, turned = chain.branch(i), i is not None
+        taken = arrays[active.start : active.stop]
+        if not taken:
+            break
+        name, keywords, apply = random_step(random, taken)
         try:
-            made = [np.ascontiguousarray(part).reshape(part.shape) for array in arrays for part in apply(array)]
+            made = [np.ascontiguousarray(part).reshape(part.shape) for array in taken for part in apply(array)]
         except (ValueError, IndexError):
             continue
         if sum(part.size for part in made) > 4000:
             continue
         try:
             chain = getattr(chain, name)(**keywords)
-        except ValueError:
+        except (ValueError, IndexError):
             # NumPy splits 5 rows at 7 without a word, and broadcasts more.
-            if len(arrays) == 1:
+            if len(taken) == 1:
                 raise
             continue
-        arrays, splits = made, splits or "split" in name
-        if not arrays:
-            break
+        arrays = arrays[: active.start] + made + arrays[active.stop :]
+        active = range(active.start, active.start + len(made)) if turned else range(len(arrays))
+        splits = splits or "split" in name
     return source, chain, [part.view(source.dtype) for part in arrays], splits

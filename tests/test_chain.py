@@ -237,17 +237,23 @@ def test_a_source_of_its_own_strides(max_nests):
         (ValueError, lambda c: c.reshape((-1, 0)), ["step 1 (reshape): ", "(-1, 0)"]),
         (ValueError, lambda c: c.reshape((1,) * 65 + (144,)), ["step 1 (reshape): ", "66 dimensions"]),
         (TypeError, lambda c: c.reshape("ab"), ["step 1 (reshape): ", "shape"]),
-        (ValueError, lambda c: c.index(2), ["step 1 (index): ", "np.s_[2]", "[-2, 2)"]),
+        (IndexError, lambda c: c.index(2), ["step 1 (index): ", "np.s_[2]", "[-2, 2)"]),
+        (IndexError, lambda c: c.index(-(2**70)), ["step 1 (index): ", "64 bits"]),
         (ValueError, lambda c: c.index(np.s_[::0]), ["step 1 (index): ", "step 0"]),
-        (ValueError, lambda c: c.index(np.s_[..., ...]), ["step 1 (index): ", "ellipsis"]),
+        (IndexError, lambda c: c.index(np.s_[..., ...]), ["step 1 (index): ", "ellipsis"]),
         (
-            np.exceptions.AxisError,
+            IndexError,
             lambda c: c.index(np.s_[0, 0, 0, 0, 0]),
             ["step 1 (index): ", "5 axes", "4 dimensions"],
         ),
         (TypeError, lambda c: c.index([0, 1]), ["step 1 (index): ", "list"]),
         (TypeError, lambda c: c.index(np.array([0])), ["step 1 (index): ", "ndarray"]),
         (TypeError, lambda c: c.index(True), ["step 1 (index): ", "bool"]),
+        (IndexError, lambda c: c.branch(1), ["step 1 (branch): ", "i (1)", "[-1, 1)", "1 output"]),
+        (IndexError, lambda c: c.split(1, 2).branch(-3), ["step 2 (branch): ", "i (-3)", "[-2, 2)", "2 outputs"]),
+        (TypeError, lambda c: c.branch(True), ["step 1 (branch): ", "i must be", "bool"]),
+        (TypeError, lambda c: c.branch(0.0), ["step 1 (branch): ", "i must be", "float"]),
+        (ValueError, lambda c: c.split(1, 2).branch(1).shuffle(1, 2), ["step 3 (shuffle), branch 1: ", "(3)"]),
         (TypeError, lambda c: c.index(np.s_[:1.5]), ["step 1 (index): ", "float"]),
         (ValueError, lambda c: c.build(max_nests=0), ["max_nests (0)", "[1, 256]"]),
     ],
@@ -354,6 +360,69 @@ def test_explain_tells_every_step_and_every_stop():
     ]:
         assert word in text
     assert "stops in memory" not in chain.build().explain()
+
+
+@pytest.fixture(params=["chain", "lazy"])
+def run(request):
+    """Runs steps on an array: `run(x, lambda c: c.transpose())`."""
+    if request.param == "chain":
+        return lambda x, steps: steps(dm.Chain.of(x)).build()(x)
+    return lambda x, steps: steps(dm.chain(x)).run()
+
+
+def test_a_step_after_branch_applies_to_that_output_alone(run):
+    x = image()
+    a, b, c = run(x, lambda chain: chain.split(2, 3).branch(1).transpose((0, 2, 3, 1)))
+    parts = np.split(x, 3, 2)
+    assert same_bits(a, np.ascontiguousarray(parts[0]))
+    assert same_bits(b, np.ascontiguousarray(parts[1].transpose(0, 2, 3, 1)))
+    assert same_bits(c, np.ascontiguousarray(parts[2]))
+
+
+def test_a_split_inside_a_branch_passes_on_to_its_parts(run):
+    x = np.arange(12)
+    results = run(x, lambda c: c.split(0, 2).branch(0).split(0, 3).index(np.s_[::-1]))
+    assert [part.tolist() for part in results] == [[1, 0], [3, 2], [5, 4], [6, 7, 8, 9, 10, 11]]
+
+
+def test_a_later_branch_counts_all_outputs_anew(run):
+    x = np.arange(12)
+    results = run(x, lambda c: c.split(0, 2).branch(0).split(0, 3).branch(-1).reshape((2, 3)).branch(2).index(0))
+    assert [part.tolist() for part in results] == [[0, 1], [2, 3], 4, [[6, 7, 8], [9, 10, 11]]]
+
+
+def test_branch_none_turns_to_all_again(run):
+    x = np.arange(8)
+    results = run(x, lambda c: c.split(0, 2).branch(1).index(np.s_[::-1]).branch(None).reshape((2, 2)))
+    assert [part.tolist() for part in results] == [[[0, 1], [2, 3]], [[7, 6], [5, 4]]]
+
+
+def test_branch_of_a_chain_that_does_not_split(run):
+    x = np.arange(4)
+    assert run(x, lambda c: c.branch(-1).index(np.s_[1:])).tolist() == [1, 2, 3]
+    empty = np.zeros((0, 3))
+    with pytest.raises(IndexError, match="0 outputs"):
+        run(empty, lambda c: c.variadic_split(0, []).branch(0))
+    assert run(empty, lambda c: c.variadic_split(0, []).branch(None).transpose()) == ()
+
+
+def test_branches_are_written_in_one_pass():
+    x = image((4, 8, 16))
+    f = dm.Chain.of(x).split(2, 2).branch(1).transpose().branch(0).split(0, 2).shuffle(1, 2).build()
+    assert f.passes == 1
+    assert [desc.dims for desc in f.dst_descs] == [(2, 8, 8), (2, 8, 8), (8, 8, 4)]
+    assert "step 2 branch(1)" in f.explain()
+    outs = [np.zeros(desc.dims, "f4") for desc in f.dst_descs]
+    f(x, out=outs)
+    assert all(same_bits(out, result) for out, result in zip(outs, f(x), strict=True))
+
+
+def test_branch_is_part_of_what_a_chain_is():
+    x = image()
+    split = dm.Chain.of(x).split(1, 2)
+    assert split.branch(0).transpose() != split.branch(1).transpose()
+    assert split.branch(0).transpose() == split.branch(0).transpose()
+    assert repr(split.branch(np.int8(-1)).branch(None)).endswith(".branch(-1).branch(None)")
 
 
 def test_the_lazy_form_gives_what_the_chain_gives():

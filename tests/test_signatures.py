@@ -211,6 +211,7 @@ OTHERS = {
     "Chain.broadcast": "(self, target_shape, axes_mapping=None, mode='numpy')",
     "Chain.reshape": "(self, shape)",
     "Chain.index": "(self, key)",
+    "Chain.branch": "(self, i)",
     "Chain.build": "(self, *, max_nests=64, tune=False)",
     "set_num_threads": "(n)",
     "get_num_threads": "()",

@@ -73,6 +73,10 @@ class LazyArray:
         """Note basic indexing: integers, slices, None and Ellipsis."""
         return LazyArray(self._array, self._steps.index(key))
 
+    def branch(self, i: int | None) -> LazyArray:
+        """Turn to output `i` of the steps so far, or to all of them again."""
+        return LazyArray(self._array, self._steps.branch(i))
+
     def run(self, *, out: Any = None) -> Any:
         """Run the steps, all in one call.
 

@@ -341,6 +341,17 @@ TEST(nests_that_tear_cache_lines_apart_are_no_bargain) {
     CHECK(torn(3000) == 2);
 }
 
+TEST(steps_after_a_branch_apply_to_it_and_its_parts) {
+    const Chain split3 = over({6, 4}).then(split(0, 3));
+    const Chain turned = split3.then(branch(1)).then(transpose({})).then(split(0, 2)).then(reshape({-1}));
+    CHECK(turned.outputs() == std::vector<Dims>({{2, 4}, {4}, {4}, {2, 4}}));
+    CHECK(turned.then(branch(-1)).then(reshape({8})).outputs().back() == Dims{8});
+    CHECK(turned.then(branch({})).then(reshape({-1})).outputs() == std::vector<Dims>({{8}, {4}, {4}, {8}}));
+    CHECK(fold(turned).passes == 1);
+    CHECK_THROWS(IndexError, split3.then(branch(3)));
+    CHECK_THROWS(IndexError, split3.then(branch(-4)));
+}
+
 TEST(errors_name_the_step_and_the_branch) {
     CHECK(message([] { over({8}).then(reshape({2, 4})).then(variadic_split(1, {3})); })
               .starts_with("step 2 (variadic_split): split_lengths (3,)"));

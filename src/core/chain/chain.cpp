@@ -24,46 +24,71 @@ void check_size(const Dims& shape, std::int64_t itemsize) {
     }
 }
 
+// Adds the arrays that a step makes of one branch.
+void add(Level& level, std::vector<Dims> shapes, std::int64_t itemsize) {
+    for (Dims& shape : shapes) {
+        check_size(shape, itemsize);
+        level.shapes.push_back(std::move(shape));
+    }
+    if (level.shapes.size() > static_cast<std::size_t>(kMaxBranches)) {
+        throw ValueError("a chain takes at most " + std::to_string(kMaxBranches) + " branches");
+    }
+}
+
+// Runs `body`; the message of what it throws is led by `where()`.
+template <class Where, class Body>
+void lead(const Where& where, const Body& body) {
+    try {
+        body();
+    } catch (const AxisError& error) {
+        throw AxisError(where() + error.what());
+    } catch (const IndexError& error) {
+        throw IndexError(where() + error.what());
+    } catch (const ValueError& error) {
+        throw ValueError(where() + error.what());
+    }
+}
+
 }  // namespace
 
 Chain::Chain(Dims shape, Dims strides, std::int64_t itemsize)
     : shape_(std::move(shape)), strides_(std::move(strides)), itemsize_(itemsize) {
     check_size(shape_, itemsize_);
-    levels_.push_back(std::make_shared<const Level>(Level{{shape_}, {}}));
+    levels_.push_back(std::make_shared<const Level>(Level{{shape_}, {}, {}, {0, 1}}));
 }
 
 Chain Chain::then(StepPtr step) const {
-    const std::vector<Dims>& before = outputs();
-    const auto where = [&](std::size_t branch) {
-        return "step " + std::to_string(steps_.size() + 1) + " (" + step->name() + ")" +
-               (before.size() > 1 ? ", branch " + std::to_string(branch) : "") + ": ";
-    };
+    const Level& before = *levels_.back();
+    const std::size_t count = before.shapes.size();
+    const std::string place = "step " + std::to_string(steps_.size() + 1) + " (" + step->name() + ")";
     if (steps_.size() == kMaxSteps) {
-        throw ValueError(where(0) + "a chain takes at most " + std::to_string(kMaxSteps) + " steps");
+        throw ValueError(place + ": a chain takes at most " + std::to_string(kMaxSteps) + " steps");
     }
     auto level = std::make_shared<Level>();
+    std::optional<Branches> turned;
+    lead([&] { return place + ": "; }, [&] { turned = step->turns(count); });
+    if (!turned) level->taken = before.active;
     level->begins.push_back(0);
-    for (std::size_t branch = 0; branch < before.size(); ++branch) {
-        try {
-            for (Dims& shape : step->check(before[branch])) {
-                check_size(shape, itemsize_);
-                level->shapes.push_back(std::move(shape));
-            }
-            if (level->shapes.size() > static_cast<std::size_t>(kMaxBranches)) {
-                throw ValueError("a chain takes at most " + std::to_string(kMaxBranches) + " branches");
-            }
-        } catch (const AxisError& error) {
-            throw AxisError(where(branch) + error.what());
-        } catch (const ValueError& error) {
-            throw ValueError(where(branch) + error.what());
+    for (std::size_t branch = 0; branch < count; ++branch) {
+        if (level->taken.contains(branch)) {
+            const auto where = [&] { return place + (count > 1 ? ", branch " + std::to_string(branch) : "") + ": "; };
+            lead(where, [&] { add(*level, step->check(before.shapes[branch]), itemsize_); });
+        } else {
+            level->shapes.push_back(before.shapes[branch]);
         }
         level->begins.push_back(level->shapes.size());
     }
+    level->active = turned ? *turned : Branches{level->begins[before.active.begin], level->begins[before.active.end]};
     Chain longer = *this;
     longer.splits_ = splits_ || step->splits();
     longer.steps_.push_back(std::move(step));
     longer.levels_.push_back(std::move(level));
     return longer;
+}
+
+std::vector<Mosaic> Chain::apply(std::size_t k, std::size_t branch, const Mosaic& data) const {
+    if (!levels_[k + 1]->taken.contains(branch)) return {data};
+    return steps_[k]->apply(data);
 }
 
 std::string Chain::text() const {

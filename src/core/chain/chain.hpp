@@ -20,9 +20,14 @@ struct Level {
     std::vector<Dims> shapes;
     // Branch b of the level before became [begins[b], begins[b + 1]) of this one.
     std::vector<std::size_t> begins;
+    // The branches of the level before that the step applied to; the others passed by it.
+    Branches taken;
+    // The branches of this level that the next step applies to.
+    Branches active;
 };
 
-// Immutable and cheap to copy. Every step applies to all branches that the splits before it made.
+// Immutable and cheap to copy. A step applies to all branches that the splits before it made, or, after
+// branch(i), to what became of that one.
 class Chain {
 public:
     // `strides` in bytes.
@@ -39,6 +44,8 @@ public:
     // levels()[0] is the source alone, levels()[k] what step k (from 1) leaves.
     const std::vector<std::shared_ptr<const Level>>& levels() const { return levels_; }
     const std::vector<Dims>& outputs() const { return levels_.back()->shapes; }
+    // What step k (from 0) makes of `data`, which is branch `branch` of what the steps before it leave.
+    std::vector<Mosaic> apply(std::size_t k, std::size_t branch, const Mosaic& data) const;
     // True where a split is among the steps: the outputs are then many, even if there is one.
     bool splits() const { return splits_; }
     // ".transpose(input_order=(0, 2, 1)).split(axis=0, num_splits=2)"

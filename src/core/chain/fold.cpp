@@ -98,6 +98,13 @@ private:
         return Node{node.step + 1, chain_.levels()[node.step + 1]->begins[node.branch] + i};
     }
 
+    // Whether the last step made the node's array, rather than passed it by.
+    bool arrived(const Node& node) const {
+        if (node.step == 0) return true;
+        const Level& level = *chain_.levels()[node.step];
+        return level.begins[level.taken.begin] <= node.branch && node.branch < level.begins[level.taken.end];
+    }
+
     // The cost of all below `node`, whose array is `mosaic` over the base.
     Cost search(const Base& base, const Node& node, const Mosaic& mosaic) {
         std::size_t nests = mosaic.pieces().size();
@@ -110,7 +117,7 @@ private:
         if (last(node)) return writable ? Cost{0, nests} : kImpossible;
         Cost onward;
         try {
-            const std::vector<Mosaic> next = chain_.steps()[node.step]->apply(mosaic);
+            const std::vector<Mosaic> next = chain_.apply(node.step, node.branch, mosaic);
             for (std::size_t i = 0; i < next.size(); ++i) onward = sum(onward, search(base, child(node, i), next[i]));
         } catch (const NotOneView&) {
             onward = kImpossible;
@@ -158,12 +165,13 @@ private:
     void follow(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
                 std::vector<Mosaic>& path) {
         path.push_back(mosaic);
-        const std::vector<Mosaic> next = chain_.steps()[node.step]->apply(mosaic);
+        const std::vector<Mosaic> next = chain_.apply(node.step, node.branch, mosaic);
         for (std::size_t i = 0; i < next.size(); ++i) emit(base, child(node, i), next[i], source, pass, path);
         path.pop_back();
     }
 
     void note(const Node& node, const Mosaic& mosaic, const std::vector<Mosaic>& path) {
+        if (!arrived(node)) return;
         std::string text = to_string(mosaic.shape()) + " = " + mosaic.describe();
         for (std::size_t back = 2; back <= path.size() && node.step > 0; ++back) {
             if (path[path.size() - back] != mosaic) continue;

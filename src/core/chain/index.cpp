@@ -89,9 +89,9 @@ private:
             ellipses += std::holds_alternative<Ellipsis>(entry);
             named += std::holds_alternative<std::int64_t>(entry) || std::holds_alternative<Slice>(entry);
         }
-        if (ellipses > 1) throw ValueError("key " + key() + " must hold at most one ellipsis");
+        if (ellipses > 1) throw IndexError("key " + key() + " must hold at most one ellipsis");
         if (named > shape.size()) {
-            throw AxisError("key " + key() + " indexes " + std::to_string(named) + " axes, but data has " +
+            throw IndexError("key " + key() + " indexes " + std::to_string(named) + " axes, but data has " +
                             std::to_string(shape.size()) + " dimensions");
         }
         std::vector<Selection> result;
@@ -112,7 +112,7 @@ private:
                 const std::int64_t position = std::get<std::int64_t>(entry);
                 const std::int64_t length = shape[axis];
                 if (position < -length || position >= length) {
-                    throw ValueError("key " + key() + " holds " + std::to_string(position) + ", which must lie in [" +
+                    throw IndexError("key " + key() + " holds " + std::to_string(position) + ", which must lie in [" +
                                      std::to_string(-length) + ", " + std::to_string(length) + ") for " +
                                      ops::named(ops::kDataShape, axis, length));
                 }

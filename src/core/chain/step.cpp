@@ -196,6 +196,30 @@ private:
     Dims shape_;
 };
 
+class BranchStep : public Step {
+public:
+    explicit BranchStep(std::optional<std::int64_t> position) : position_(position) {}
+
+    std::string name() const override { return "branch"; }
+    std::string text() const override { return "branch(" + (position_ ? std::to_string(*position_) : "None") + ")"; }
+    std::optional<Branches> turns(std::size_t count) const override {
+        if (!position_) return Branches{0, count};
+        const auto all = static_cast<std::int64_t>(count);
+        if (*position_ < -all || *position_ >= all) {
+            throw IndexError(ops::named("i", *position_) + " must lie in [" + std::to_string(-all) + ", " +
+                             std::to_string(all) + "): the chain has " + std::to_string(all) +
+                             (all == 1 ? " output here" : " outputs here"));
+        }
+        const auto begin = static_cast<std::size_t>(*position_ < 0 ? *position_ + all : *position_);
+        return Branches{begin, begin + 1};
+    }
+    std::vector<Dims> check(const Dims& shape) const override { return {shape}; }
+    std::vector<Mosaic> apply(const Mosaic& data) const override { return {data}; }
+
+private:
+    std::optional<std::int64_t> position_;
+};
+
 }  // namespace
 
 StepPtr shuffle(std::int64_t axis, std::int64_t group_size) {
@@ -213,5 +237,6 @@ StepPtr broadcast(Dims target_shape, std::optional<Dims> axes_mapping, std::stri
     return std::make_shared<BroadcastStep>(std::move(target_shape), std::move(axes_mapping), std::move(mode));
 }
 StepPtr reshape(Dims shape) { return std::make_shared<ReshapeStep>(std::move(shape)); }
+StepPtr branch(std::optional<std::int64_t> position) { return std::make_shared<BranchStep>(position); }
 
 }  // namespace dnnmove::chain

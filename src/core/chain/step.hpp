@@ -17,6 +17,13 @@ namespace dnnmove::chain {
 // The most arrays that a chain may end in.
 inline constexpr std::int64_t kMaxBranches = std::int64_t{1} << 20;
 
+// Consecutive branches, [begin, end).
+struct Branches {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    bool contains(std::size_t branch) const { return begin <= branch && branch < end; }
+};
+
 // One step with the caller's parameters. Immutable, shared between chains.
 class Step {
 public:
@@ -27,6 +34,8 @@ public:
     virtual std::string text() const = 0;
     // True where the step makes several arrays of one (even when it makes exactly one).
     virtual bool splits() const { return false; }
+    // The branches, of `count`, that the steps after it apply to; nothing where it does not say.
+    virtual std::optional<Branches> turns(std::size_t /*count*/) const { return std::nullopt; }
     // The shapes it makes of `shape`; throws what the eager function throws.
     virtual std::vector<Dims> check(const Dims& shape) const = 0;
     // What it makes of `data`, whose shape passed check(); one mosaic per shape, in order.
@@ -43,6 +52,8 @@ StepPtr split(std::int64_t axis, std::int64_t num_splits);
 StepPtr broadcast(Dims target_shape, std::optional<Dims> axes_mapping, std::string mode);
 // At most one length of -1 takes what is left.
 StepPtr reshape(Dims shape);
+// Changes no array: turns to one branch, counted from the end where negative, or to all of them.
+StepPtr branch(std::optional<std::int64_t> position);
 
 // The entries of a basic index. Of a slice: start and stop as in Python, absent where None.
 struct Ellipsis {};

@@ -16,6 +16,11 @@ struct AxisError : ValueError {
     using ValueError::ValueError;
 };
 
+// A position lies outside what it counts: IndexError in Python.
+struct IndexError : std::out_of_range {
+    using std::out_of_range::out_of_range;
+};
+
 // The operation is right but its result is no single view: several, or a copy, are needed. Only
 // chains meet this; it never reaches a caller.
 struct NotOneView : std::logic_error {
