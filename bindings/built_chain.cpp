@@ -68,7 +68,7 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vecto
     }
     auto plans = std::make_shared<Plans>();
     for (std::size_t pass = 0; pass < folded_.passes; ++pass) {
-        plans->push_back(std::make_unique<const Plan>(inputs, outputs, folded_.transfers(pass, strides), tune_));
+        plans->push_back(std::make_unique<const CallPlan>(inputs, outputs, folded_.transfers(pass, strides), tune_));
     }
     return plans;
 }
@@ -127,7 +127,7 @@ PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
     const int threads = get_num_threads();
     if (out_object == nullptr) {
         if (folded_.passes > 1) return call_staged(*row_major_, x, nullptr, threads);
-        const Plan& plan = *row_major_->front();
+        const CallPlan& plan = *row_major_->front();
         return splits_ ? run_split(plan, x, nullptr, "x", threads) : run_single(plan, x, nullptr, "x", threads);
     }
     if (!splits_) {

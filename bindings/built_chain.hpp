@@ -23,7 +23,7 @@ namespace dnnmove::python {
 // memory; may be called from many threads at once, each with scratch memory of its own.
 class BuiltChain final : public Executable {
 public:
-    // `src` is plain, and `chain` starts from its layout. `tune`: as a Plan's.
+    // `src` is plain, and `chain` starts from its layout. `tune`: as a CallPlan's.
     BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests, bool tune);
     ~BuiltChain() override;
 
@@ -42,7 +42,7 @@ public:
 private:
     // One plan per pass. Inputs: the source, then the intermediates; outputs: the outputs, then the
     // intermediates.
-    using Plans = std::vector<std::unique_ptr<const Plan>>;
+    using Plans = std::vector<std::unique_ptr<const CallPlan>>;
 
     struct FreeScratch {
         void operator()(std::byte* block) const noexcept;

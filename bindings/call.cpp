@@ -40,7 +40,7 @@ void check_out(const Operand& out, const Operand& data, std::string_view out_nam
     }
 }
 
-void check_overlap(const Plan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
+void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
                    const Operand* outs, std::size_t count) {
     for (std::size_t i = 0; i < input_count; ++i) {
         const Extent input = absolute(inputs[i], plan.inputs()[i]);
@@ -73,7 +73,7 @@ void check_overlap(const Plan& plan, const Operand* inputs, std::size_t input_co
     }
 }
 
-void execute(const Plan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
+void execute(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
              int threads) {
     if (plan.bytes() == 0) return;
     const auto run = [&] { plan.program(srcs, dsts, dst_count, threads).execute(srcs, dsts, threads); };
@@ -85,7 +85,8 @@ void execute(const Plan& plan, const std::byte* const* srcs, std::byte* const* d
     run();
 }
 
-PyRef run_single(const Plan& plan, const Operand& data, const Operand* out, std::string_view data_name, int threads) {
+PyRef run_single(const CallPlan& plan, const Operand& data, const Operand* out, std::string_view data_name,
+                 int threads) {
     const std::byte* const src = data.data();
     if (out != nullptr) {
         check_overlap(plan, &data, 1, data_name, out, 1);
@@ -101,7 +102,8 @@ PyRef run_single(const Plan& plan, const Operand& data, const Operand* out, std:
     return result.finish(data);
 }
 
-PyRef run_split(const Plan& plan, const Operand& data, const Operands* outs, std::string_view data_name, int threads) {
+PyRef run_split(const CallPlan& plan, const Operand& data, const Operands* outs, std::string_view data_name,
+                int threads) {
     const std::size_t count = plan.outputs().size();
     const std::byte* const src = data.data();
     std::vector<std::byte*> dsts(count);
@@ -130,7 +132,7 @@ PyRef run_split(const Plan& plan, const Operand& data, const Operands* outs, std
     return tuple;
 }
 
-PyRef run_concat(const Plan& plan, const Operands& arrays, const Operand* out, int threads) {
+PyRef run_concat(const CallPlan& plan, const Operands& arrays, const Operand* out, int threads) {
     std::vector<const std::byte*> srcs(arrays.size());
     for (std::size_t i = 0; i < arrays.size(); ++i) srcs[i] = arrays[i].data();
     if (out != nullptr) {

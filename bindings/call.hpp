@@ -33,18 +33,20 @@ private:
 void check_out(const Operand& out, const Operand& data, std::string_view out_name, std::string_view data_name);
 
 // ValueError where an output shares bytes with an input or with another output. `count` outputs.
-void check_overlap(const Plan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
+void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
                    const Operand* outs, std::size_t count);
 
 // Copies; releases the GIL where the work is large. The pointers are the arrays' first elements.
-void execute(const Plan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
+void execute(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
              int threads);
 
 // One input, one output. Returns `out`'s object, or a new array where `out` is null.
-PyRef run_single(const Plan& plan, const Operand& data, const Operand* out, std::string_view data_name, int threads);
+PyRef run_single(const CallPlan& plan, const Operand& data, const Operand* out, std::string_view data_name,
+                 int threads);
 // One input, any number of outputs: a tuple.
-PyRef run_split(const Plan& plan, const Operand& data, const Operands* outs, std::string_view data_name, int threads);
+PyRef run_split(const CallPlan& plan, const Operand& data, const Operands* outs, std::string_view data_name,
+                int threads);
 // Any number of inputs, one output.
-PyRef run_concat(const Plan& plan, const Operands& arrays, const Operand* out, int threads);
+PyRef run_concat(const CallPlan& plan, const Operands& arrays, const Operand* out, int threads);
 
 }  // namespace dnnmove

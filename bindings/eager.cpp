@@ -64,11 +64,11 @@ struct Call {
     }
 
     template <class Build>
-    std::shared_ptr<const Plan> plan(const Build& build) {
+    std::shared_ptr<const CallPlan> plan(const Build& build) {
         const std::uint64_t hash = key.hash();
         LocalPlans& plans = LocalPlans::of_thread();
         if (auto found = plans.find(key, hash)) return found;
-        std::shared_ptr<const Plan> made = build();
+        std::shared_ptr<const CallPlan> made = build();
         plans.insert(key, hash, made);
         return made;
     }
@@ -97,7 +97,7 @@ PyObject* shuffle_blocked(const Call& call, const Operand& data, PyObject* out_o
     const std::size_t axis = ops::normalize_axis(call.parameters()[0], layout.ndim());
     const std::int64_t count = call.parameters()[1];
     const std::int64_t group_size = call.op == Op::shuffle ? count : layout.dims[axis] / count;
-    const Plan plan({}, {}, layout.empty() ? std::vector<Transfer>{} : shuffle_transfers(layout, axis, group_size));
+    const CallPlan plan({}, {}, layout.empty() ? std::vector<Transfer>{} : shuffle_transfers(layout, axis, group_size));
     const std::byte* const src = data.data();
     if (out_object == nullptr) {
         NewArray result;

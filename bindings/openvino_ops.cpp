@@ -34,7 +34,7 @@ struct Desc {
     std::vector<MemoryDesc> dsts;
     Dims parameters;
     std::string arguments;  // for repr: ", axis=1, group=2"
-    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const CallPlan> plan;
 };
 
 constexpr const char* name_of(Op op) {

@@ -92,9 +92,9 @@ void check_size(const Dims& shape, std::int64_t itemsize, std::string_view name)
     }
 }
 
-std::shared_ptr<const Plan> plan_operation(Op op, std::span<const std::int64_t> parameters, const ArrayLayout& data,
-                                           std::int64_t itemsize, const std::vector<ArrayLayout>* outs,
-                                           std::string_view name, bool tune) {
+std::shared_ptr<const CallPlan> plan_operation(Op op, std::span<const std::int64_t> parameters, const ArrayLayout& data,
+                                               std::int64_t itemsize, const std::vector<ArrayLayout>* outs,
+                                               std::string_view name, bool tune) {
     const auto views = apply(op, parameters, View::strided(list(data.shape), list(data.strides), itemsize), name);
     const bool sequence = op == Op::split || op == Op::variadic_split;
     if (outs != nullptr && outs->size() != views.size()) {
@@ -114,11 +114,11 @@ std::shared_ptr<const Plan> plan_operation(Op op, std::span<const std::int64_t> 
     }
     std::vector<Placement> inputs;
     inputs.push_back(place(list(data.shape), list(data.strides), itemsize));
-    return std::make_shared<const Plan>(std::move(inputs), std::move(outputs), std::move(transfers), tune);
+    return std::make_shared<const CallPlan>(std::move(inputs), std::move(outputs), std::move(transfers), tune);
 }
 
-std::shared_ptr<const Plan> plan_concat(std::int64_t axis, const std::vector<ArrayLayout>& arrays, std::int64_t itemsize,
-                                        const ArrayLayout* out) {
+std::shared_ptr<const CallPlan> plan_concat(std::int64_t axis, const std::vector<ArrayLayout>& arrays,
+                                            std::int64_t itemsize, const ArrayLayout* out) {
     std::vector<Dims> shapes;
     std::vector<Placement> inputs;
     for (const ArrayLayout& array : arrays) {
@@ -135,7 +135,7 @@ std::shared_ptr<const Plan> plan_concat(std::int64_t axis, const std::vector<Arr
         const Dims& strides = outputs[0].strides;
         transfers.push_back({static_cast<int>(i), 0, make_nest(view, strides, result.starts[i] * strides[result.axis])});
     }
-    return std::make_shared<const Plan>(std::move(inputs), std::move(outputs), std::move(transfers));
+    return std::make_shared<const CallPlan>(std::move(inputs), std::move(outputs), std::move(transfers));
 }
 
 }  // namespace dnnmove

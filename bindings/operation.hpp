@@ -47,12 +47,12 @@ struct ArrayLayout {
 // The plan of one operation on `data`; `outs` are the caller's outputs, or empty for new ones.
 // Throws ValueError where the parameters or the outputs' shapes are wrong, or an output overlaps
 // itself. `name` is what errors call the shape of the data.
-std::shared_ptr<const Plan> plan_operation(Op op, std::span<const std::int64_t> parameters, const ArrayLayout& data,
-                                           std::int64_t itemsize, const std::vector<ArrayLayout>* outs,
-                                           std::string_view name, bool tune = false);
+std::shared_ptr<const CallPlan> plan_operation(Op op, std::span<const std::int64_t> parameters, const ArrayLayout& data,
+                                               std::int64_t itemsize, const std::vector<ArrayLayout>* outs,
+                                               std::string_view name, bool tune = false);
 
 // The same for a concatenation.
-std::shared_ptr<const Plan> plan_concat(std::int64_t axis, const std::vector<ArrayLayout>& arrays, std::int64_t itemsize,
-                                        const ArrayLayout* out);
+std::shared_ptr<const CallPlan> plan_concat(std::int64_t axis, const std::vector<ArrayLayout>& arrays,
+                                            std::int64_t itemsize, const ArrayLayout* out);
 
 }  // namespace dnnmove

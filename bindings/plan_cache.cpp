@@ -1,4 +1,4 @@
-// Plans of calls, and the cache that finds them again: a thread's own table before a shared one.
+// Call plans, and the cache that finds them again: a thread's own table before a shared one.
 #include "plan_cache.hpp"
 
 #include <algorithm>
@@ -64,7 +64,8 @@ Placement place(Dims shape, Dims strides, std::int64_t itemsize) {
     return placement;
 }
 
-Plan::Plan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers, bool tune)
+CallPlan::CallPlan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers,
+                   bool tune)
     : inputs_(std::move(inputs)), outputs_(std::move(outputs)), transfers_(std::move(transfers)), tune_(tune) {
     for (const Transfer& transfer : transfers_) {
         std::int64_t bytes = transfer.nest.itemsize;
@@ -74,7 +75,7 @@ Plan::Plan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::v
     if (bytes_ < kSmall) finest_ = kSmallAlignment;
 }
 
-Plan::~Plan() {
+CallPlan::~CallPlan() {
     for (const auto& slot : built_) {
         for (const Built* built = slot.load(std::memory_order_relaxed); built != nullptr;) {
             const Built* previous = built->previous;
@@ -84,14 +85,15 @@ Plan::~Plan() {
     }
 }
 
-PlanOptions Plan::options_for(std::size_t slot, int threads) const {
+PlanOptions CallPlan::options_for(std::size_t slot, int threads) const {
     PlanOptions options;
     options.threads = threads;
     options.dst_alignment = std::int64_t{1} << slot;
     return options;
 }
 
-const Program& Plan::build(std::size_t slot, const std::byte* const* srcs, std::byte* const* dsts, int threads) const {
+const Program& CallPlan::build(std::size_t slot, const std::byte* const* srcs, std::byte* const* dsts,
+                               int threads) const {
     const std::lock_guard lock(mutex_);
     const Built* before = built_[slot].load(std::memory_order_relaxed);
     if (before != nullptr && before->threads >= threads) return before->program;
@@ -108,9 +110,9 @@ const Program& Plan::build(std::size_t slot, const std::byte* const* srcs, std::
     return built->program;
 }
 
-std::string Plan::impl_info() const { return native_name(best_isa()); }
+std::string CallPlan::impl_info() const { return native_name(best_isa()); }
 
-std::string Plan::explain(int threads) const {
+std::string CallPlan::explain(int threads) const {
     const std::lock_guard lock(mutex_);
     if (last_ != nullptr) return explain(last_->program, last_->gain);
     PlanOptions options = options_for(alignment_slot(nullptr, 0), threads);
@@ -121,7 +123,7 @@ std::string Plan::explain(int threads) const {
     return explain(program, tuned ? tuned->gain : 1);
 }
 
-std::string Plan::explain(const Program& program, double gain) const {
+std::string CallPlan::explain(const Program& program, double gain) const {
     std::string text = program.explain();
     if (gain > 1) {
         char times[32];
@@ -159,7 +161,7 @@ LocalPlans& LocalPlans::create() {
 
 std::atomic<std::uint64_t> LocalPlans::shared_generation_{0};
 
-std::shared_ptr<const Plan> LocalPlans::find_shared(const PlanKey& key, std::uint64_t hash) {
+std::shared_ptr<const CallPlan> LocalPlans::find_shared(const PlanKey& key, std::uint64_t hash) {
     if (!is_current()) {
         entries_.fill(nullptr);
         generation_ = shared_generation_.load(std::memory_order_acquire);
@@ -173,7 +175,7 @@ std::shared_ptr<const Plan> LocalPlans::find_shared(const PlanKey& key, std::uin
     return (*found->second)->plan;
 }
 
-void LocalPlans::insert(const PlanKey& key, std::uint64_t hash, std::shared_ptr<const Plan> plan) {
+void LocalPlans::insert(const PlanKey& key, std::uint64_t hash, std::shared_ptr<const CallPlan> plan) {
     const auto words = key.words();
     if (words.size() > kMaxKeyWords) return;
     auto made = std::make_shared<const CachedPlan>(CachedPlan{hash, {words.begin(), words.end()}, std::move(plan)});

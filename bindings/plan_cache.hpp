@@ -1,4 +1,4 @@
-// Plans of calls, and the cache that finds them again: a thread's own table before a shared one.
+// Call plans, and the cache that finds them again: a thread's own table before a shared one.
 #pragma once
 
 #include <array>
@@ -26,13 +26,14 @@ Placement place(Dims shape, Dims strides, std::int64_t itemsize);
 
 // What a call does, whatever the addresses: the copies, and the layouts of all arrays. Immutable
 // but for the programs, which are built on first use for each alignment. Safe to share.
-class Plan {
+class CallPlan {
 public:
     // With `tune` the first call measures variants of the plan (plan/tuning.hpp) and keeps the fastest.
-    Plan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers, bool tune = false);
-    ~Plan();
-    Plan(const Plan&) = delete;
-    Plan& operator=(const Plan&) = delete;
+    CallPlan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers,
+             bool tune = false);
+    ~CallPlan();
+    CallPlan(const CallPlan&) = delete;
+    CallPlan& operator=(const CallPlan&) = delete;
 
     const std::vector<Placement>& inputs() const noexcept { return inputs_; }
     const std::vector<Placement>& outputs() const noexcept { return outputs_; }
@@ -141,7 +142,7 @@ private:
 struct CachedPlan {
     std::uint64_t hash;
     std::vector<std::int64_t> words;
-    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const CallPlan> plan;
 };
 
 
@@ -153,12 +154,12 @@ public:
         return *current_;
     }
     // Null where there is none. Shared, since the garbage collector may run another call in between.
-    std::shared_ptr<const Plan> find(const PlanKey& key, std::uint64_t hash) {
+    std::shared_ptr<const CallPlan> find(const PlanKey& key, std::uint64_t hash) {
         const auto& entry = entries_[hash % kEntries];
         if (is_current() && entry && matches(*entry, key, hash)) return entry->plan;
         return find_shared(key, hash);
     }
-    void insert(const PlanKey& key, std::uint64_t hash, std::shared_ptr<const Plan> plan);
+    void insert(const PlanKey& key, std::uint64_t hash, std::shared_ptr<const CallPlan> plan);
 
 private:
     static LocalPlans& create();
@@ -169,7 +170,7 @@ private:
     }
     friend struct SharedCache;
     bool is_current() const noexcept { return generation_ == shared_generation_.load(std::memory_order_acquire); }
-    std::shared_ptr<const Plan> find_shared(const PlanKey& key, std::uint64_t hash);
+    std::shared_ptr<const CallPlan> find_shared(const PlanKey& key, std::uint64_t hash);
     static thread_local LocalPlans* current_;
 
     friend void clear_plans() noexcept;

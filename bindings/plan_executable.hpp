@@ -13,14 +13,14 @@ namespace dnnmove {
 // The ports are the caller's to fill.
 class PlanExecutable final : public python::Executable {
 public:
-    explicit PlanExecutable(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+    explicit PlanExecutable(std::shared_ptr<const CallPlan> plan) : plan_(std::move(plan)) {}
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const override;
     bool tunes(std::byte* const* dsts) const noexcept override;
     std::string impl_info() const override;
     std::string explain() const override;
 
 private:
-    std::shared_ptr<const Plan> plan_;
+    std::shared_ptr<const CallPlan> plan_;
 };
 
 }  // namespace dnnmove

@@ -150,7 +150,7 @@ std::shared_ptr<const Executable> ShufflePd::build() const {
         executable = std::make_shared<OneDnnShuffle>(*shuffle);
     } else {
         const std::int64_t group = desc_.backward() ? layout.dims[desc_.axis] / desc_.group_size : desc_.group_size;
-        executable = std::make_shared<PlanExecutable>(std::make_shared<const Plan>(
+        executable = std::make_shared<PlanExecutable>(std::make_shared<const CallPlan>(
             std::vector<Placement>{}, std::vector<Placement>{}, shuffle_transfers(layout, desc_.axis, group), desc_.tune));
     }
     if (desc_.backward()) {

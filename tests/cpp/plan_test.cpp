@@ -112,7 +112,7 @@ bool check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
     const Nest nest = dnnmove::canonical(problem.nest);
     const dnnmove::PlanContext context{&dnnmove::kernels_for(isa), large, !large && misalignment % 2 == 0, (misalignment | 64) & -(misalignment | 64),
                                        nest.dst_offset, 4096, large, large && misalignment % 3 != 1};
-    const dnnmove::Plan plan(nest, context);
+    const dnnmove::NestPlan plan(nest, context);
     const std::int64_t units = plan.units();
     const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(0, units)(random);
     plan.run(src.data(), dst, cut, units);

@@ -34,7 +34,7 @@ std::string dimension(const char* name, const TiledLoop& loop) {
 
 }  // namespace
 
-std::string Plan::describe() const {
+std::string NestPlan::describe() const {
     std::string text = std::string("kernel ") + name_of(leaf_.kind) + ", element " + std::to_string(leaf_.itemsize) +
                        " B, stores " + name_of(stores_) + dimension("a", leaf_.a) + dimension("b", leaf_.b);
     if (leaf_.kind == KernelKind::gather) {

@@ -1,4 +1,4 @@
-// A plan: one canonical nest, a kernel for its innermost part, and loops over the rest.
+// A nest plan: one canonical nest, a kernel for its innermost part, and loops over the rest.
 #pragma once
 
 #include <string>
@@ -98,10 +98,10 @@ struct Leaf {
     }
 };
 
-class Plan {
+class NestPlan {
 public:
     // `nest` is canonical (plan/canonical.hpp).
-    Plan(const Nest& nest, const PlanContext& context);
+    NestPlan(const Nest& nest, const PlanContext& context);
 
     // False where no kernel zeroes the padding of the nest along the way (plan/padding.hpp): not to be run.
     bool complete() const;

@@ -37,7 +37,7 @@ alignas(64) const std::byte kZeros[4096] = {};
 struct Step {
     int src;
     int dst;
-    Plan plan;
+    NestPlan plan;
 
     std::int64_t units() const { return plan.units(); }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
@@ -119,11 +119,11 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         const Transfer& transfer = transfers[k];
         if (taken[k] || transfer.nest.itemsize == 0) continue;
         context.dst_offset = transfer.nest.dst_offset;
-        const auto add = [&](const Transfer& step, Plan plan) {
+        const auto add = [&](const Transfer& step, NestPlan plan) {
             impl->streams = impl->streams || plan.streams();
             impl->steps.push_back({step.src, step.dst, std::move(plan)});
         };
-        Plan plan(transfer.nest, context);
+        NestPlan plan(transfer.nest, context);
         if (plan.complete()) {
             add(transfer, std::move(plan));
             continue;
@@ -131,7 +131,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         for (Transfer& part : split_padding(transfer)) {
             part.nest = canonical(std::move(part.nest));
             context.dst_offset = part.nest.dst_offset;
-            add(part, Plan(part.nest, context));
+            add(part, NestPlan(part.nest, context));
         }
     }
     impl_ = std::move(impl);

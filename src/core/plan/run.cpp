@@ -12,7 +12,8 @@ public:
     // Deep nests come from user shapes of at most 64 dimensions, each cut into a few digits.
     static constexpr std::size_t kMaxLoops = 256;
 
-    LoopCounter(const Plan& plan, std::int64_t unit) : loops_(plan.outer_), src_(plan.src_offset_), dst_(plan.dst_offset_) {
+    LoopCounter(const NestPlan& plan, std::int64_t unit)
+        : loops_(plan.outer_), src_(plan.src_offset_), dst_(plan.dst_offset_) {
         for (std::size_t k = loops_.size(); k-- > 0;) {
             at_[k] = unit % loops_[k].extent;
             unit /= loops_[k].extent;
@@ -38,7 +39,7 @@ public:
     }
 
     std::int64_t dst() const { return dst_; }
-    Plan::Unit unit(std::size_t rereading) const {
+    NestPlan::Unit unit(std::size_t rereading) const {
         bool fresh = true;
         for (std::size_t k = loops_.size() - rereading; k < loops_.size(); ++k) fresh = fresh && at_[k] == 0;
         return {src_, a_tile_, b_tile_, fresh};
@@ -86,7 +87,7 @@ int log2_of(std::int64_t width) { return __builtin_ctzll(static_cast<unsigned lo
 
 }  // namespace
 
-Plan::Plan(const Nest& nest, const PlanContext& context)
+NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     : kernels_(context.kernels), near_(context.near), src_offset_(nest.src_offset), dst_offset_(nest.dst_offset) {
     bytes_ = nest.itemsize;
     for (const Loop& loop : nest.loops) bytes_ *= loop.extent;
@@ -123,11 +124,11 @@ Plan::Plan(const Nest& nest, const PlanContext& context)
     for (const OuterLoop& loop : outer_) units_ *= loop.extent;
 }
 
-bool Plan::complete() const {
+bool NestPlan::complete() const {
     return std::none_of(outer_.begin(), outer_.end(), [](const OuterLoop& loop) { return loop.table && loop.table->pads(); });
 }
 
-void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, const Unit& next) const noexcept {
+void NestPlan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, const Unit& next) const noexcept {
     const Leaf& leaf = leaf_;
     const std::byte* src = base + unit.src;
     const std::int64_t a_steps = leaf.a.steps(unit.a_tile);
@@ -210,7 +211,7 @@ void Plan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit, con
     }
 }
 
-void Plan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
+void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
     if (begin >= end) return;
     if (stores_ == StoreMode::staged) {
         run_staged(src, dst, begin, end);
@@ -227,7 +228,7 @@ void Plan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::in
 
 // Units that follow each other in the destination collect in the stage; whole lines leave it, and the
 // bytes of the last, partial line stay for the next units.
-void Plan::run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
+void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
     constexpr std::int64_t kLine = 64;
     alignas(64) std::byte stage[2 * kMaxUnitBytes + 2 * kLine];
     // Bytes of the destination per step of a and b. (Gathers are never staged.)
