@@ -19,7 +19,10 @@ NEEDS = {"demo": ["matplotlib"], "torch_tensors": ["torch"]}
 
 def run(script, *arguments, cwd):
     command = [sys.executable, "-W", "error", str(script), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=os.environ)
+    # The package under test, wherever it lies: a relative PYTHONPATH would lead elsewhere from `cwd`.
+    paths = [str(Path(dm.__file__).resolve().parent.parent), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
 
 
 def test_there_is_one_example_per_operation():
