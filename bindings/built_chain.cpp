@@ -16,7 +16,8 @@ namespace py = pybind11;
 namespace dnnmove::python {
 namespace {
 
-constexpr std::size_t kStridedPlans = 32;  // kept per chain
+constexpr std::size_t kStridedPlans = 32;      // kept per chain
+constexpr std::size_t kResizedChains = 16;     // kept per chain
 constexpr std::int64_t kAlignment = 64;        // bytes, of every intermediate
 constexpr std::int64_t kKeptBytes = 64 << 20;  // a larger scratch block is given back after the call
 
@@ -34,7 +35,13 @@ bool same_strides(std::span<const std::int64_t> shape, std::span<const std::int6
 }  // namespace
 
 BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests, bool tune)
-    : splits_(chain.splits()), tune_(tune), folded_(chain::fold(chain, max_nests)) {
+    : chain_(chain),
+      max_nests_(max_nests),
+      splits_(chain.splits()),
+      tune_(tune),
+      folded_(chain::fold(chain, max_nests)),
+      strided_(kStridedPlans),
+      resized_(kResizedChains) {
     sources.push_back(Port{onednn::kArgSrc, "src", src});
     const std::vector<Dims>& outputs = chain.outputs();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -93,37 +100,25 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::plans_for(const Operand* ou
 
     std::vector<Dims> strides;
     for (std::size_t i = 0; i < count; ++i) strides.push_back(list(outs[i].strides()));
-    const std::lock_guard lock(mutex_);
-    const auto found = strided_.find(strides);
-    if (found != strided_.end()) return found->second;
+    if (auto known = strided_.find(strides)) return known;
     for (std::size_t i = 0; i < count; ++i) {
         if (!overlaps_itself(outs[i].shape(), outs[i].strides(), outs[i].itemsize())) continue;
         throw ValueError(out_name(i) +
                          " has elements that share memory (strides " + to_string(strides[i]) + " bytes of shape " +
                          to_string(list(outs[i].shape())) + "): it cannot be written");
     }
-    if (strided_.size() == kStridedPlans) strided_.clear();
-    return strided_.emplace(strides, make_plans(strides)).first->second;
-}
-
-void BuiltChain::check_source(const Operand& x) const {
-    const MemoryDesc& desc = sources.front().desc;
-    const Layout& layout = desc.layout;
-    if (!x.blocked() && x.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr())) &&
-        std::equal(x.shape().begin(), x.shape().end(), layout.dims.begin(), layout.dims.end()) &&
-        same_strides(layout.dims, x.strides(), layout.strides)) {
-        return;
-    }
-    if (x.memory() != nullptr) throw ValueError("x is " + x.memory()->desc.repr() + " but must be " + desc.repr());
-    throw ValueError("x has dtype " + x.dtype_name() + ", shape " + to_string(list(x.shape())) + " and strides " +
-                     to_string(list(x.strides())) + " (bytes) but must be " + desc.repr());
+    auto made = make_plans(strides);
+    return strided_.insert(std::move(strides), std::move(made));
 }
 
 PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
-    if (out_object == Py_None) out_object = nullptr;
     Operand x;
     x.read(x_object, "x");
-    check_source(x);
+    const auto other = for_source(x, "x");
+    return (other ? *other : *this).call(x, out_object == Py_None ? nullptr : out_object);
+}
+
+PyRef BuiltChain::call(const Operand& x, PyObject* out_object) const {
     const int threads = get_num_threads();
     if (out_object == nullptr) {
         if (folded_.passes > 1) return call_staged(*row_major_, x, nullptr, threads);

@@ -5,9 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,20 +14,24 @@
 #include "chain/fold.hpp"
 #include "executable.hpp"
 #include "pyref.hpp"
+#include "runtime/recent.hpp"
 
 namespace dnnmove::python {
 
-// Immutable but for its cache of plans for outputs that are not row-major and a spare block of scratch
-// memory; may be called from many threads at once, each with scratch memory of its own.
+// Immutable but for its caches (plans for outputs that are not row-major, chains for other leading extents) and
+// a spare block of scratch memory; may be called from many threads at once, each with scratch memory of its own.
 class BuiltChain final : public Executable {
 public:
     // `src` is plain, and `chain` starts from its layout. `tune`: as a CallPlan's.
     BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests, bool tune);
     ~BuiltChain() override;
 
-    // x: an array that lies as the source descriptor says, or such a Memory. out: None, an array or,
-    // where the chain splits, a sequence of arrays, of any strides. One result, or a tuple.
+    // x: an array or Memory that lies as the source descriptor says, but perhaps for its leading extent. out:
+    // None, an array or, where the chain splits, a sequence of arrays, of any strides. One result, or a tuple.
     PyRef call(PyObject* x, PyObject* out) const;
+    // The chain that runs `x`: this one (null), or the same steps on x's leading extent. ValueError, which
+    // calls x `name`, where neither can.
+    std::shared_ptr<const BuiltChain> for_source(const Operand& x, std::string_view name) const;
 
     std::size_t passes() const { return folded_.passes; }
     bool splits() const { return splits_; }
@@ -57,11 +59,17 @@ private:
     std::shared_ptr<const Plans> make_plans(const std::vector<Dims>& strides) const;
     // The plans for these outputs; ValueError where a shape is wrong or one overlaps itself.
     std::shared_ptr<const Plans> plans_for(const Operand* outs, std::size_t count) const;
-    void check_source(const Operand& x) const;
+    PyRef call(const Operand& x, PyObject* out) const;
+    bool takes(const Operand& x) const;
+    // Whether x lies as the source does, whatever its leading extent.
+    bool lies_alike(const Operand& x) const;
+    [[noreturn]] void refuse(const Operand& x, const std::string& name) const;
     PyRef call_staged(const Plans& plans, const Operand& x, const Operand* outs, int threads) const;
     // Without the GIL or with it; throws std::bad_alloc only.
     void run_plans(const Plans& plans, const std::byte* src, std::byte* const* dsts, int threads) const;
 
+    chain::Chain chain_;
+    std::size_t max_nests_;
     std::string title_;
     bool splits_;
     bool tune_;
@@ -70,8 +78,8 @@ private:
     std::int64_t scratch_bytes_ = 0;
     std::shared_ptr<const Plans> row_major_;
     mutable std::atomic<std::byte*> spare_{nullptr};  // owned
-    mutable std::mutex mutex_;
-    mutable std::map<std::vector<Dims>, std::shared_ptr<const Plans>> strided_;
+    mutable Recent<std::vector<Dims>, Plans> strided_;         // by the strides of all outputs
+    mutable Recent<std::vector<Dims>, BuiltChain> resized_;    // by shape and strides of the source
 };
 
 }  // namespace dnnmove::python

@@ -47,12 +47,28 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t count, PyObjec
     });
 }
 
+// The chain for the leading extent of ARG_SRC; null where it is this one, or where there is no such argument,
+// which execute_arguments reports.
+std::shared_ptr<const BuiltChain> for_argument(const BuiltChain& built, PyObject* args) {
+    if (!PyDict_Check(args)) return nullptr;
+    const PyRef key = checked(PyLong_FromLong(onednn::kArgSrc));
+    const PyRef source = PyRef::share(PyDict_GetItemWithError(args, key.get()));
+    if (!source && PyErr_Occurred() != nullptr) throw PythonError{};
+    if (!source) return nullptr;
+    const std::string name = "src (argument " + std::to_string(onednn::kArgSrc) + ")";
+    Operand x;
+    x.read(source.get(), name);
+    return built.for_source(x, name);
+}
+
 PyObject* execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     static const Signature signature("BuiltChain.execute", {"stream", "args"}, 2, 2);
     return guarded([&]() -> PyObject* {
         std::array<PyObject*, kMaxParameters> values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
-        execute_arguments(reinterpret_cast<Object*>(self)->built, values[0], values[1]);
+        const auto& built = reinterpret_cast<Object*>(self)->built;
+        const auto other = for_argument(*built, values[1]);
+        execute_arguments(other ? other : built, values[0], values[1]);
         Py_RETURN_NONE;
     });
 }
@@ -116,6 +132,11 @@ Call it with an array (or Memory) that lies as ``src_desc`` says: ``f(x)`` retur
 C-contiguous array, or a tuple of them where the chain splits; ``f(x, out=...)`` writes to
 arrays of the caller's, of any strides. It may be called from many threads at once.
 
+The length of axis 0 may differ from call to call (the last batch of an epoch) where no step fixes
+it: a shuffle, split, slice, roll or pad of that axis does, wherever the steps before it moved it,
+so does a broadcast that names its length, and a reshape that does not give it as -1. Each length is
+planned once; the plans of the latest 16 are kept.
+
 Attributes
 ----------
 passes : int
@@ -123,7 +144,7 @@ passes : int
 impl_info_str : str
     The implementation, for example "native:avx512".
 src_desc : MemoryDesc
-    What `x` must be.
+    What the chain was built for.
 dst_desc : MemoryDesc
     What comes out, where the chain does not split.
 dst_descs : tuple of MemoryDesc
@@ -140,7 +161,8 @@ Parameters
 stream : Stream or None
     The work is done when the call returns.
 args : dict of int to Memory or array
-    ARG_SRC, and ARG_DST or, where the chain splits, ARG_MULTIPLE_DST + i for branch i.
+    ARG_SRC, and ARG_DST or, where the chain splits, ARG_MULTIPLE_DST + i for branch i. Where axis 0
+    of the source has another length, the outputs have those that follow from it.
 
 Raises
 ------

@@ -5,9 +5,12 @@
 
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
+
 #include "built_chain.hpp"
 #include "chain_docs.hpp"
 #include "errors.hpp"
+#include "memory.hpp"
 #include "parse.hpp"
 
 namespace py = pybind11;
@@ -21,23 +24,44 @@ struct Chain {
     chain::Chain steps;
 };
 
+[[noreturn]] void refuse_blocked(const char* name, const MemoryDesc& desc) {
+    throw ValueError(std::string(name) + " (" + desc.repr() + ") must have a plain layout: reorder to one first");
+}
+
 Chain start(const py::object& data_desc) {
     if (!py::isinstance<MemoryDesc>(data_desc)) {
         throw TypeError("data_desc (" + type_name(data_desc.ptr()) +
                         ") must be a MemoryDesc; MemoryDesc.of(array) gives an array's");
     }
     const auto& desc = data_desc.cast<const MemoryDesc&>();
-    if (desc.layout.blocked()) {
-        throw ValueError("data_desc " + desc.repr() + " must have a plain layout: reorder to one first");
-    }
+    if (desc.layout.blocked()) refuse_blocked("data_desc", desc);
     return Chain{desc, chain::Chain(desc.layout.dims, desc.layout.strides, desc.layout.itemsize)};
+}
+
+// Byte strides of an array as a chain keeps them: whole elements, also along axes that take no step.
+Dims whole_strides(const Operand& array) {
+    const Dims shape(array.shape().begin(), array.shape().end());
+    Dims strides = dense_strides(shape, array.itemsize());
+    if (array.itemsize() == 0 || std::find(shape.begin(), shape.end(), 0) != shape.end()) return strides;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        const std::int64_t stride = array.strides()[axis];
+        if (stride % array.itemsize() == 0) {
+            strides[axis] = stride;
+        } else if (shape[axis] > 1) {
+            throw ValueError("array.strides[" + std::to_string(axis) + "] (" + std::to_string(stride) +
+                             " bytes) must be a whole number of elements of " + std::to_string(array.itemsize()) +
+                             " bytes: build the chain for np.ascontiguousarray(array)");
+        }
+    }
+    return strides;
 }
 
 Chain start_from(const py::object& array) {
     Operand data;
     data.read(array.ptr(), "array");
+    if (data.blocked()) refuse_blocked("array", data.memory()->desc);
     const Dims shape(data.shape().begin(), data.shape().end());
-    const Dims strides(data.strides().begin(), data.strides().end());
+    const Dims strides = whole_strides(data);
     const auto dtype = py::reinterpret_steal<py::dtype>(data.descr().release());
     return Chain{MemoryDesc{Layout::strided(shape, strides, data.itemsize()), dtype, {}},
                  chain::Chain(shape, strides, data.itemsize())};

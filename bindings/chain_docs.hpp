@@ -45,6 +45,11 @@ The unit of ShuffleNet v2, its halves written channels-last in one pass:
 ((2, 3, 3, 2), 1)
 >>> bool((a[..., 1] == x[:, 2]).all())
 True
+
+The last batch of an epoch may be shorter, where no step fixes axis 0:
+
+>>> f(x[:1])[0].shape
+(1, 3, 3, 2)
 )doc";
 
 inline constexpr const char* kChainOfDoc = R"doc(of(array)
@@ -55,13 +60,20 @@ A chain for arrays that lie as this one does.
 Parameters
 ----------
 array : array
-    NumPy array of any strides, torch tensor or any CPU object with ``__dlpack__``. Only its shape,
-    dtype and strides are taken.
+    NumPy array, torch tensor or any CPU object with ``__dlpack__``, of any strides that are whole
+    elements. Only its shape, dtype and strides are taken.
 
 Returns
 -------
 Chain
     Without steps.
+
+Raises
+------
+TypeError
+    `array` is no array.
+ValueError
+    Its strides are no whole number of elements (a field of a struct, say), or its layout is blocked.
 
 Examples
 --------

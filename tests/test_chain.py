@@ -193,7 +193,7 @@ def test_a_source_of_its_own_strides(max_nests):
     x = np.arange(3 * 4 * 6, dtype="i4").reshape(3, 4, 6)[::-1, ::2, 1:]
     built = dm.Chain.of(x).reshape((5, 6)).transpose().build(max_nests=max_nests)
     assert same_bits(built(x), np.ascontiguousarray(x.reshape(5, 6).T))
-    with pytest.raises(ValueError, match="x has"):
+    with pytest.raises(ValueError, match=r"x\.strides\[0\] is 10 elements, but the chain was built for -24"):
         built(np.ascontiguousarray(x))
 
 

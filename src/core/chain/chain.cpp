@@ -91,6 +91,32 @@ std::vector<Mosaic> Chain::apply(std::size_t k, std::size_t branch, const Mosaic
     return steps_[k]->apply(data);
 }
 
+std::optional<std::size_t> Chain::fixes_leading() const {
+    std::vector<Leading> branches{Leading{0, 1, shape_.front()}};
+    for (std::size_t k = 0; k < steps_.size(); ++k) {
+        const Level& after = *levels_[k + 1];
+        std::vector<Leading> next(after.shapes.size());
+        for (std::size_t branch = 0; branch < branches.size(); ++branch) {
+            Leading leading = branches[branch];
+            if (after.taken.contains(branch)) {
+                const auto found = steps_[k]->follow(leading, levels_[k]->shapes[branch]);
+                if (!found) return k;
+                leading = *found;
+            }
+            std::fill(next.begin() + static_cast<std::ptrdiff_t>(after.begins[branch]),
+                      next.begin() + static_cast<std::ptrdiff_t>(after.begins[branch + 1]), leading);
+        }
+        branches = std::move(next);
+    }
+    return std::nullopt;
+}
+
+Chain Chain::on(Dims shape, Dims strides) const {
+    Chain other(std::move(shape), std::move(strides), itemsize_);
+    for (const StepPtr& step : steps_) other = other.then(step);
+    return other;
+}
+
 std::string Chain::text() const {
     std::string text;
     for (const StepPtr& step : steps_) text += "." + step->text();

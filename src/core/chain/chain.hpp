@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,11 @@ public:
     // levels()[0] is the source alone, levels()[k] what step k (from 1) leaves.
     const std::vector<std::shared_ptr<const Level>>& levels() const { return levels_; }
     const std::vector<Dims>& outputs() const { return levels_.back()->shapes; }
+    // The first step (from 0) that fixes the extent of the source's leading axis; nothing where none does.
+    // The source has at least one axis.
+    std::optional<std::size_t> fixes_leading() const;
+    // The same steps from another source; throws what then() throws.
+    Chain on(Dims shape, Dims strides) const;
     // What step k (from 0) makes of `data`, which is branch `branch` of what the steps before it leave.
     std::vector<Mosaic> apply(std::size_t k, std::size_t branch, const Mosaic& data) const;
     // True where a split is among the steps: the outputs are then many, even if there is one.

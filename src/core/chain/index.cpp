@@ -12,6 +12,7 @@ namespace {
 struct Selection {
     bool fresh = false;
     bool drop = false;  // an integer: the axis goes
+    bool whole = false;  // whatever its length
     std::size_t axis = 0;
     std::int64_t begin = 0;
     std::int64_t step = 1;
@@ -36,17 +37,9 @@ Selection select(const Slice& slice, std::size_t axis, std::int64_t length) {
     const std::int64_t range = forward ? stop - start : start - stop;
     // Unsigned, since the most negative step has no positive counterpart.
     const auto pace = forward ? static_cast<std::uint64_t>(slice.step) : std::uint64_t{0} - static_cast<std::uint64_t>(slice.step);
+    selection.whole = slice.step == 1 && slice.start.value_or(0) == 0 && !slice.stop;
     selection.count = range <= 0 ? 0 : static_cast<std::int64_t>((static_cast<std::uint64_t>(range) - 1) / pace) + 1;
     return selection;
-}
-
-std::string text_of(const IndexEntry& entry) {
-    if (const auto* position = std::get_if<std::int64_t>(&entry)) return std::to_string(*position);
-    if (std::holds_alternative<Ellipsis>(entry)) return "...";
-    if (std::holds_alternative<NewAxis>(entry)) return "None";
-    const Slice& slice = std::get<Slice>(entry);
-    return (slice.start ? std::to_string(*slice.start) : "") + ":" + (slice.stop ? std::to_string(*slice.stop) : "") +
-           (slice.step == 1 ? "" : ":" + std::to_string(slice.step));
 }
 
 class IndexStep : public Step {
@@ -54,7 +47,7 @@ public:
     explicit IndexStep(std::vector<IndexEntry> entries) : entries_(std::move(entries)) {}
 
     std::string name() const override { return "index"; }
-    std::string text() const override { return "index(" + key() + ")"; }
+    std::vector<Argument> arguments() const override { return {{"", entries_}}; }
 
     std::vector<Dims> check(const Dims& shape) const override {
         Dims result;
@@ -74,12 +67,20 @@ public:
         return {result.reshape(check(data.shape()).front())};
     }
 
-private:
-    std::string key() const {
-        std::string text = "np.s_[";
-        for (std::size_t i = 0; i < entries_.size(); ++i) text += (i == 0 ? "" : ", ") + text_of(entries_[i]);
-        return text + (entries_.empty() ? "()]" : "]");
+    std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
+        Leading after = leading;
+        after.axis = 0;
+        for (const Selection& selection : selections(shape)) {
+            if (!selection.fresh && selection.axis == leading.axis) {
+                return selection.whole ? std::optional(after) : std::nullopt;
+            }
+            after.axis += selection.drop ? 0 : 1;
+        }
+        return std::nullopt;
     }
+
+private:
+    std::string key() const { return to_string(Value(entries_)); }
 
     // One per axis of the data and new axis, in the order of the result.
     std::vector<Selection> selections(const Dims& shape) const {

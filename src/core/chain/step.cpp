@@ -13,8 +13,10 @@ namespace {
 // The operations validate views; strides do not matter to them.
 View probe(const Dims& shape) { return View::strided(shape, Dims(shape.size(), 0), 1); }
 
-std::string argument(std::string_view name, const std::string& value) {
-    return std::string(name) + "=" + value;
+// Steps of one axis: they fix its length and let the others be.
+std::optional<Leading> elsewhere(std::int64_t axis, const Leading& leading, const Dims& shape) {
+    if (ops::normalize_axis(axis, shape.size()) == leading.axis) return std::nullopt;
+    return leading;
 }
 
 // Shuffle and ShuffleChannels: (axis, low) says which axis is seen as (length / low, low).
@@ -24,9 +26,8 @@ public:
         : axis_(axis), value_(value), channels_(channels) {}
 
     std::string name() const override { return channels_ ? "shuffle_channels" : "shuffle"; }
-    std::string text() const override {
-        return name() + "(" + argument("axis", std::to_string(axis_)) + ", " +
-               argument(channels_ ? "group" : "group_size", std::to_string(value_)) + ")";
+    std::vector<Argument> arguments() const override {
+        return {{"axis", axis_}, {channels_ ? "group" : "group_size", value_}};
     }
     std::vector<Dims> check(const Dims& shape) const override {
         const View view = probe(shape);
@@ -35,6 +36,9 @@ public:
     std::vector<Mosaic> apply(const Mosaic& data) const override {
         const std::size_t axis = ops::normalize_axis(axis_, data.shape().size());
         return {data.swap_halves(axis, channels_ ? data.shape()[axis] / value_ : value_)};
+    }
+    std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
+        return elsewhere(axis_, leading, shape);
     }
 
 private:
@@ -48,10 +52,16 @@ public:
     explicit TransposeStep(Dims order) : order_(std::move(order)) {}
 
     std::string name() const override { return "transpose"; }
-    std::string text() const override { return "transpose(" + argument("input_order", to_string(order_)) + ")"; }
+    std::vector<Argument> arguments() const override { return {{"input_order", order_}}; }
     std::vector<Dims> check(const Dims& shape) const override { return {ops::transpose(probe(shape), order_).shape()}; }
     std::vector<Mosaic> apply(const Mosaic& data) const override {
         return {data.transpose(ops::permutation(order_, data.shape()))};
+    }
+    std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
+        const auto order = ops::permutation(order_, shape);
+        Leading after = leading;
+        after.axis = static_cast<std::size_t>(std::find(order.begin(), order.end(), leading.axis) - order.begin());
+        return after;
     }
 
 private:
@@ -80,6 +90,9 @@ public:
         }
         return parts;
     }
+    std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
+        return elsewhere(axis_, leading, shape);
+    }
 
 protected:
     explicit SplitStep(std::int64_t axis) : axis_(axis) {}
@@ -92,10 +105,7 @@ class VariadicSplit : public SplitStep {
 public:
     VariadicSplit(std::int64_t axis, Dims lengths) : SplitStep(axis), lengths_(std::move(lengths)) {}
     std::string name() const override { return "variadic_split"; }
-    std::string text() const override {
-        return "variadic_split(" + argument("axis", std::to_string(axis_)) + ", " +
-               argument("split_lengths", to_string(lengths_)) + ")";
-    }
+    std::vector<Argument> arguments() const override { return {{"axis", axis_}, {"split_lengths", lengths_}}; }
 
 private:
     Dims lengths(std::size_t axis, const Dims& shape) const override {
@@ -108,10 +118,7 @@ class EvenSplit : public SplitStep {
 public:
     EvenSplit(std::int64_t axis, std::int64_t count) : SplitStep(axis), count_(count) {}
     std::string name() const override { return "split"; }
-    std::string text() const override {
-        return "split(" + argument("axis", std::to_string(axis_)) + ", " +
-               argument("num_splits", std::to_string(count_)) + ")";
-    }
+    std::vector<Argument> arguments() const override { return {{"axis", axis_}, {"num_splits", count_}}; }
 
 private:
     Dims lengths(std::size_t axis, const Dims& shape) const override {
@@ -133,10 +140,11 @@ public:
         : target_(std::move(target)), mapping_(std::move(mapping)), mode_(std::move(mode)) {}
 
     std::string name() const override { return "broadcast"; }
-    std::string text() const override {
-        return "broadcast(" + argument("target_shape", to_string(target_)) +
-               (mapping_ ? ", " + argument("axes_mapping", to_string(*mapping_)) : "") + ", " +
-               argument("mode", "'" + mode_ + "'") + ")";
+    std::vector<Argument> arguments() const override {
+        std::vector<Argument> all{{"target_shape", target_}};
+        if (mapping_) all.push_back({"axes_mapping", *mapping_});
+        all.push_back({"mode", mode_});
+        return all;
     }
     std::vector<Dims> check(const Dims& shape) const override {
         return {ops::broadcast(probe(shape), target_, mapping_, ops::parse_broadcast_mode(mode_)).shape()};
@@ -144,13 +152,26 @@ public:
     std::vector<Mosaic> apply(const Mosaic& data) const override {
         const Dims shape = check(data.shape()).front();
         std::vector<std::size_t> to(data.shape().size());
-        for (std::size_t axis = 0; axis < to.size(); ++axis) {
-            to[axis] = mapping_ ? static_cast<std::size_t>((*mapping_)[axis]) : shape.size() - to.size() + axis;
-        }
+        for (std::size_t axis = 0; axis < to.size(); ++axis) to[axis] = place(axis, to.size(), shape.size());
         return {data.broadcast(shape, to)};
+    }
+    // The target names every length but those that it leaves to the data.
+    std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
+        const std::size_t rank = check(shape).front().size();
+        Leading after = leading;
+        after.axis = place(leading.axis, shape.size(), rank);
+        const std::size_t pad = rank - target_.size();
+        const bool open = ops::parse_broadcast_mode(mode_) == ops::BroadcastMode::bidirectional &&
+                          (after.axis < pad || target_[after.axis - pad] == 1);
+        return open ? std::optional(after) : std::nullopt;
     }
 
 private:
+    // The axis of a result of `rank` that `axis` of data of `ndim` dimensions becomes.
+    std::size_t place(std::size_t axis, std::size_t ndim, std::size_t rank) const {
+        return mapping_ ? static_cast<std::size_t>((*mapping_)[axis]) : rank - ndim + axis;
+    }
+
     Dims target_;
     std::optional<Dims> mapping_;
     std::string mode_;
@@ -161,7 +182,7 @@ public:
     explicit ReshapeStep(Dims shape) : shape_(std::move(shape)) {}
 
     std::string name() const override { return "reshape"; }
-    std::string text() const override { return "reshape(" + argument("shape", to_string(shape_)) + ")"; }
+    std::vector<Argument> arguments() const override { return {{"shape", shape_}}; }
     std::vector<Dims> check(const Dims& shape) const override {
         const auto fail = [&](const std::string& why) {
             throw ValueError("shape " + to_string(shape_) + " must hold the " + std::to_string(element_count(shape)) +
@@ -191,6 +212,26 @@ public:
     std::vector<Mosaic> apply(const Mosaic& data) const override {
         return {data.reshape(check(data.shape()).front())};
     }
+    // The axis given as -1 takes the leading axis where the lengths before it are those of slower axes.
+    std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
+        const auto rest = std::find(shape_.begin(), shape_.end(), -1);
+        if (rest == shape_.end()) return std::nullopt;
+        Leading after = leading;
+        after.axis = static_cast<std::size_t>(rest - shape_.begin());
+        const auto product = [](auto begin, auto end) { return element_count(Dims(begin, end)); };
+        const auto at = shape.begin() + static_cast<std::ptrdiff_t>(leading.axis);
+        const std::int64_t slower = product(shape.begin(), at) * leading.outer;
+        const std::int64_t named = product(shape_.begin(), rest);
+        if (slower % named != 0) return std::nullopt;
+        // An extent of 1 may be what a 1 before it names.
+        if (leading.extent == 1 && after.axis > leading.axis) return std::nullopt;
+        after.outer = slower / named;
+        if (after.outer == 1) return after;
+        // Elements of one slower position must not spill into the next one's.
+        const std::int64_t faster = product(at, shape.end()) / std::max<std::int64_t>(leading.outer * leading.extent, 1);
+        const std::int64_t inner = product(rest + 1, shape_.end());
+        return inner != 0 && faster % inner == 0 ? std::optional(after) : std::nullopt;
+    }
 
 private:
     Dims shape_;
@@ -201,7 +242,9 @@ public:
     explicit BranchStep(std::optional<std::int64_t> position) : position_(position) {}
 
     std::string name() const override { return "branch"; }
-    std::string text() const override { return "branch(" + (position_ ? std::to_string(*position_) : "None") + ")"; }
+    std::vector<Argument> arguments() const override {
+        return {{"", position_ ? Value(*position_) : Value(std::monostate())}};
+    }
     std::optional<Branches> turns(std::size_t count) const override {
         if (!position_) return Branches{0, count};
         const auto all = static_cast<std::int64_t>(count);
@@ -215,6 +258,7 @@ public:
     }
     std::vector<Dims> check(const Dims& shape) const override { return {shape}; }
     std::vector<Mosaic> apply(const Mosaic& data) const override { return {data}; }
+    std::optional<Leading> follow(const Leading& leading, const Dims&) const override { return leading; }
 
 private:
     std::optional<std::int64_t> position_;

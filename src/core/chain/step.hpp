@@ -24,14 +24,41 @@ struct Branches {
     bool contains(std::size_t branch) const { return begin <= branch && branch < end; }
 };
 
+// The entries of a basic index. Of a slice: start and stop as in Python, absent where None.
+struct Ellipsis {};
+struct NewAxis {};
+struct Slice {
+    std::optional<std::int64_t> start, stop;
+    std::int64_t step = 1;
+};
+using IndexEntry = std::variant<std::int64_t, Slice, NewAxis, Ellipsis>;
+
+// An argument as the caller gave it: None, an integer, a tuple, a str or an index.
+using Value = std::variant<std::monostate, std::int64_t, Dims, std::string, std::vector<IndexEntry>>;
+struct Argument {
+    std::string name;  // empty: it is given by position
+    Value value;
+};
+// As Python spells it: "(58, 58)", "'numpy'", "np.s_[:, ::-1]".
+std::string to_string(const Value& value);
+
+// Where the leading axis of a chain's source is in an array further on. A step of that axis passes
+// `outer` positions of other axes, merged with it and slower than it.
+struct Leading {
+    std::size_t axis = 0;
+    std::int64_t outer = 1;
+    std::int64_t extent = 1;  // of the source
+};
+
 // One step with the caller's parameters. Immutable, shared between chains.
 class Step {
 public:
     virtual ~Step() = default;
     // "variadic_split"
     virtual std::string name() const = 0;
+    virtual std::vector<Argument> arguments() const = 0;
     // "variadic_split(axis=1, split_lengths=(58, 58))"
-    virtual std::string text() const = 0;
+    std::string text() const;
     // True where the step makes several arrays of one (even when it makes exactly one).
     virtual bool splits() const { return false; }
     // The branches, of `count`, that the steps after it apply to; nothing where it does not say.
@@ -40,6 +67,9 @@ public:
     virtual std::vector<Dims> check(const Dims& shape) const = 0;
     // What it makes of `data`, whose shape passed check(); one mosaic per shape, in order.
     virtual std::vector<Mosaic> apply(const Mosaic& data) const = 0;
+    // Where the leading axis is in each result, whatever its extent; nothing where the step fixes the
+    // extent. `shape` passed check().
+    virtual std::optional<Leading> follow(const Leading& leading, const Dims& shape) const = 0;
 };
 
 using StepPtr = std::shared_ptr<const Step>;
@@ -55,14 +85,6 @@ StepPtr reshape(Dims shape);
 // Changes no array: turns to one branch, counted from the end where negative, or to all of them.
 StepPtr branch(std::optional<std::int64_t> position);
 
-// The entries of a basic index. Of a slice: start and stop as in Python, absent where None.
-struct Ellipsis {};
-struct NewAxis {};
-struct Slice {
-    std::optional<std::int64_t> start, stop;
-    std::int64_t step = 1;
-};
-using IndexEntry = std::variant<std::int64_t, Slice, NewAxis, Ellipsis>;
 StepPtr index(std::vector<IndexEntry> entries);
 
 }  // namespace dnnmove::chain

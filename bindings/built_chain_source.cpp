@@ -1,0 +1,125 @@
+// Which arrays a built chain takes: those that lie as its source does, of any leading extent that no step fixes.
+#include "built_chain.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "dtype.hpp"
+#include "errors.hpp"
+#include "memory.hpp"
+
+namespace dnnmove::python {
+namespace {
+
+Dims list(std::span<const std::int64_t> span) { return {span.begin(), span.end()}; }
+
+bool has_elements(std::span<const std::int64_t> shape) { return std::find(shape.begin(), shape.end(), 0) == shape.end(); }
+
+// The first axis along which a step of `shape` goes elsewhere in `strides` than in `expected`; nothing where
+// all elements lie alike.
+std::optional<std::size_t> differing(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                                     const Dims& expected) {
+    if (!has_elements(shape)) return std::nullopt;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (shape[axis] > 1 && strides[axis] != expected[axis]) return axis;
+    }
+    return std::nullopt;
+}
+
+// The strides of `layout` with another leading extent: slower axes of a dense layout move with it.
+Dims resized(const Layout& layout, std::int64_t extent) {
+    if (layout.dims[0] <= 1 || layout.empty() || !layout.is_dense()) return layout.strides;
+    Dims strides = layout.strides;
+    for (std::size_t axis = 1; axis < strides.size(); ++axis) {
+        if (std::abs(strides[axis]) > std::abs(strides[0])) strides[axis] = strides[axis] / layout.dims[0] * extent;
+    }
+    return strides;
+}
+
+std::string in_elements(std::int64_t stride, std::int64_t itemsize) {
+    if (stride % itemsize != 0) return "no whole number of elements";
+    const std::int64_t count = stride / itemsize;
+    return std::to_string(count) + (count == 1 ? " element" : " elements");
+}
+
+}  // namespace
+
+bool BuiltChain::takes(const Operand& x) const {
+    const MemoryDesc& desc = sources.front().desc;
+    const Layout& layout = desc.layout;
+    return !x.blocked() && x.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr())) &&
+           std::equal(x.shape().begin(), x.shape().end(), layout.dims.begin(), layout.dims.end()) &&
+           (layout.itemsize == 0 || !differing(layout.dims, x.strides(), layout.strides));
+}
+
+bool BuiltChain::lies_alike(const Operand& x) const {
+    const Layout& layout = sources.front().desc.layout;
+    // Where the source has one step along the axis, its stride says nothing.
+    Dims shape = list(x.shape());
+    Dims expected = layout.strides;
+    if (layout.dims[0] <= 1) expected[0] = x.strides()[0];
+    return layout.itemsize == 0 || !differing(shape, x.strides(), expected) ||
+           !differing(shape, x.strides(), resized(layout, shape[0]));
+}
+
+std::shared_ptr<const BuiltChain> BuiltChain::for_source(const Operand& x, std::string_view name) const {
+    if (takes(x)) return nullptr;
+    const MemoryDesc& desc = sources.front().desc;
+    const Dims& dims = desc.layout.dims;
+    const Dims shape = list(x.shape());
+    const bool resizable = !x.blocked() && x.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr())) &&
+                           !dims.empty() && shape.size() == dims.size() && shape[0] != dims[0] &&
+                           std::equal(shape.begin() + 1, shape.end(), dims.begin() + 1) && lies_alike(x);
+    if (!resizable) refuse(x, std::string(name));
+    std::vector<Dims> key{shape, list(x.strides())};
+    if (auto known = resized_.find(key)) return known;
+
+    const std::string extent = std::string(name) + ".shape[0] is " + std::to_string(shape[0]) +
+                               ", but the chain was built for " + std::to_string(dims[0]) + ", and ";
+    if (const auto step = chain_.fixes_leading()) {
+        throw ValueError(extent + "step " + std::to_string(*step + 1) + ", " + chain_.steps()[*step]->text() +
+                         ", fixes axis 0: build a chain for " + to_string(shape));
+    }
+    std::optional<chain::Chain> steps;
+    try {
+        steps = chain_.on(shape, key[1]);
+    } catch (const ValueError& error) {
+        throw ValueError(extent + "its steps do not fit " + to_string(shape) + ": " + error.what());
+    }
+    const MemoryDesc source{Layout::strided(shape, key[1], desc.layout.itemsize), desc.dtype, {}};
+    auto made = std::make_shared<const BuiltChain>(*steps, source, max_nests_, tune_);
+    return resized_.insert(std::move(key), std::move(made));
+}
+
+void BuiltChain::refuse(const Operand& x, const std::string& name) const {
+    const MemoryDesc& desc = sources.front().desc;
+    const Layout& layout = desc.layout;
+    const Dims shape = list(x.shape());
+    if (x.blocked()) {
+        throw ValueError(name + " is " + x.memory()->desc.repr() + ", but the chain was built for " + desc.repr() +
+                         ": reorder it to a plain layout first");
+    }
+    if (!x.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr()))) {
+        throw ValueError(name + " has dtype " + x.dtype_name() + ", but the chain was built for " + name_of(desc.dtype) +
+                         ": build a chain for that dtype");
+    }
+    const std::string built = ", but the chain was built for " + to_string(layout.dims);
+    if (shape.size() != layout.ndim()) {
+        throw ValueError(name + " has " + std::to_string(shape.size()) + " dimensions, " + to_string(shape) + built +
+                         ": build a chain for that shape");
+    }
+    for (std::size_t axis = 1; axis < shape.size(); ++axis) {
+        if (shape[axis] == layout.dims[axis]) continue;
+        throw ValueError(name + ".shape[" + std::to_string(axis) + "] is " + std::to_string(shape[axis]) + " in " +
+                         to_string(shape) + built + ": build a chain for that shape");
+    }
+    // Only the strides are left.
+    const Dims expected = shape[0] == layout.dims[0] ? layout.strides : resized(layout, shape[0]);
+    const std::size_t axis = differing(shape, x.strides(), expected).value_or(0);
+    const bool dense = expected == dense_strides(shape, layout.itemsize);
+    throw ValueError(name + ".strides[" + std::to_string(axis) + "] is " + in_elements(x.strides()[axis], layout.itemsize) +
+                     ", but the chain was built for " + in_elements(expected[axis], layout.itemsize) + ": build a chain for that layout (Chain.of)" +
+                     (dense ? " or pass a copy (np.ascontiguousarray)" : ""));
+}
+
+}  // namespace dnnmove::python

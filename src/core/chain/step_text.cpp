@@ -1,0 +1,51 @@
+// The text of a step: the method and its arguments as Python spells them.
+#include "chain/step.hpp"
+
+namespace dnnmove::chain {
+namespace {
+
+std::string spell(std::monostate) { return "None"; }
+std::string spell(std::int64_t value) { return std::to_string(value); }
+std::string spell(const Dims& values) { return dnnmove::to_string(values); }
+
+std::string spell(const std::string& value) {
+    std::string text = "'";
+    for (const char letter : value) {
+        if (letter == '\'' || letter == '\\') text += '\\';
+        text += letter;
+    }
+    return text + "'";
+}
+
+std::string spell(const Slice& slice) {
+    return (slice.start ? std::to_string(*slice.start) : "") + ":" + (slice.stop ? std::to_string(*slice.stop) : "") +
+           (slice.step == 1 ? "" : ":" + std::to_string(slice.step));
+}
+std::string spell(const NewAxis&) { return "None"; }
+std::string spell(const Ellipsis&) { return "..."; }
+
+std::string spell(const std::vector<IndexEntry>& entries) {
+    std::string text;
+    for (const IndexEntry& entry : entries) {
+        if (!text.empty()) text += ", ";
+        text += std::visit([](const auto& each) { return spell(each); }, entry);
+    }
+    return "np.s_[" + (entries.empty() ? "()" : text) + "]";
+}
+
+}  // namespace
+
+std::string to_string(const Value& value) {
+    return std::visit([](const auto& each) { return spell(each); }, value);
+}
+
+std::string Step::text() const {
+    std::string text;
+    for (const Argument& argument : arguments()) {
+        if (!text.empty()) text += ", ";
+        text += (argument.name.empty() ? "" : argument.name + "=") + to_string(argument.value);
+    }
+    return name() + "(" + text + ")";
+}
+
+}  // namespace dnnmove::chain
