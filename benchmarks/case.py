@@ -26,11 +26,14 @@ class Source:
 
     ``parent`` is the shape of the dense array that the input is sliced from (None: just as large
     as it has to be), ``steps`` the slice step of each axis, ``offset`` a shift of its base in bytes.
+    ``windows``, (axis, size, step) each, make the input NumPy's ``sliding_window_view`` of the parent:
+    the windows' own axes come last, and their elements share memory.
     """
 
     parent: tuple[int, ...] | None = None
     steps: tuple[int, ...] | None = None
     offset: int = 0
+    windows: tuple[tuple[int, int, int], ...] = ()
 
     def parent_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         if self.parent is not None:
@@ -49,6 +52,15 @@ class Source:
             else:
                 result.append(slice(last, None, step))
         return tuple(result)
+
+    def cut(self, parent: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The input of this shape, a view of the parent."""
+        if not self.windows:
+            return parent[self.slices(shape)] if shape else parent
+        axes, sizes, _ = zip(*self.windows, strict=True)
+        steps = {axis: step for axis, _, step in self.windows}
+        view = np.lib.stride_tricks.sliding_window_view(parent, sizes, axes, writeable=True)
+        return view[tuple(slice(None, None, steps.get(axis, 1)) for axis in range(parent.ndim))]
 
 
 DENSE = Source()

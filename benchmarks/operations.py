@@ -120,7 +120,7 @@ class Problem:
 
     @property
     def bytes_read(self) -> int:
-        return sum(array.nbytes for array in self.inputs)
+        return self.parent.nbytes if self.case.source.windows else sum(array.nbytes for array in self.inputs)
 
 
 PAIRS: dict[str, Callable[[Case, list[np.ndarray], list[np.ndarray]], Pairs]] = {
@@ -171,7 +171,7 @@ def cut_input(case: Case, arena: Arena) -> tuple[list[np.ndarray], np.ndarray]:
         blocked.clear_padding(case, physical)
         return [physical], physical
     parent = arena.take(case.source.parent_shape(case.shape), dtype, case.source.offset)
-    return [parent[case.source.slices(case.shape)] if case.shape else parent], parent
+    return [case.source.cut(parent, case.shape)], parent
 
 
 def build(case: Case, memory: Memory, threads: int) -> Problem:

@@ -55,6 +55,13 @@ def test_source_slices(steps: tuple[int, int], expected: list[list[int]]) -> Non
     assert array.tolist() == expected
 
 
+def test_source_windows() -> None:
+    parent = np.arange(2 * 7).reshape(2, 7)
+    cut = Source(parent=(2, 7), windows=((1, 3, 2),)).cut(parent, (2, 3, 3))
+    assert cut.tolist() == [[[0, 1, 2], [2, 3, 4], [4, 5, 6]], [[7, 8, 9], [9, 10, 11], [11, 12, 13]]]
+    assert np.shares_memory(cut, parent)
+
+
 @pytest.fixture
 def memory() -> Memory:
     return Memory(1 << 16, 1 << 16)

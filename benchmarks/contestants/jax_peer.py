@@ -38,6 +38,8 @@ def function(problem: Problem, w: Worded) -> Callable[..., Any]:
     import jax.numpy as jnp
 
     case, p = problem.case, w.params
+    if case.source.windows:
+        raise UnsupportedError("jax has no views whose elements share memory")
     cut = case.source.slices(case.shape) if not problem.dense_input else None
 
     def start_of(x: Any) -> Any:

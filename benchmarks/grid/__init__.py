@@ -8,6 +8,7 @@ from benchmarks.case import Case
 
 OPERATIONS = (
     "transpose",
+    "windows",
     "shuffle",
     "shuffle_forward",
     "split",

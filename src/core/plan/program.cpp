@@ -20,15 +20,6 @@ constexpr std::int64_t kBytesPerThread = 192 * 1024;
 // source that they share are read once.
 constexpr std::int64_t kSliceBytes = 16 * 1024;
 
-// Bytes of the source that a nest reads, each counted once.
-std::int64_t source_bytes(const Nest& nest) {
-    std::int64_t bytes = nest.itemsize;
-    for (const Loop& loop : nest.loops) {
-        if (loop.table || loop.src_stride != 0) bytes *= loop.extent;
-    }
-    return bytes;
-}
-
 // As much as lies in the second-level caches of two threads.
 constexpr std::int64_t kNearBytes = 2 * 1024 * 1024;
 
@@ -91,18 +82,20 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         std::int64_t bytes = transfer.nest.itemsize;
         for (const Loop& loop : transfer.nest.loops) bytes *= loop.extent;
         impl->bytes += bytes;
-        read += source_bytes(transfer.nest);
+        read += bytes_read(transfer.nest);
     }
     const std::int64_t cache = last_level_cache_bytes();
     const std::int64_t touched = impl->bytes + read;
-    // Others use the last-level cache, too: what fills most of it is not found there by the next call.
-    PlanContext context{&kernels_for(options.isa), touched > cache / 8 * 5, touched <= kNearBytes, options.dst_alignment, 0};
-    // Whole lines in order are what ordinary stores are good at, too: as long as a fair part of them is
-    // found in the cache by the next call, or by whoever reads the result, they are faster. Measured on
-    // Zen 4: fills up to twice the cache, copies up to 1.25 times.
-    const bool fills = read < impl->bytes / 8;
-    context.beyond_cache = touched >= cache;
-    context.stream_rows = fills ? impl->bytes > 2 * cache : touched >= cache + cache / 4;
+    // Others use the last-level cache, too: what fills most of it is not found there by the next call. Ordinary
+    // stores of whole lines in order are faster as long as a fair part of them is found in the cache by the next
+    // call, or by whoever reads the result. The less is read, the longer: stores past the cache spare the reading
+    // of what is overwritten, but not that of the source. Measured on Zen 4: fills up to twice the cache, copies up
+    // to 1.25 times; gathers up to 0.8 of that, transposes up to half.
+    const double share_read = touched == 0 ? 0 : static_cast<double>(read) / static_cast<double>(touched);
+    const auto filled = static_cast<double>(touched) / (static_cast<double>(cache) * (2 - 1.5 * share_read));
+    PlanContext context{&kernels_for(options.isa), filled > 0.5, touched <= kNearBytes, options.dst_alignment, 0};
+    context.beyond_cache = filled >= 0.8;
+    context.stream_rows = filled >= 1;
     context.variant = options.variant;
     if (options.variant.stores != Variant::Stores::automatic) {
         context.large = context.beyond_cache = context.stream_rows = options.variant.stores == Variant::Stores::nontemporal;

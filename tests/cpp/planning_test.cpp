@@ -1,0 +1,111 @@
+// What the planner decides, by the properties that matter: bytes that it counts, stores.
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "check.hpp"
+#include "plan/canonical.hpp"
+#include "plan/program.hpp"
+#include "runtime/cpu.hpp"
+
+using namespace dnnmove;
+
+namespace {
+
+// How many bytes of the source a nest of plain loops touches, one by one.
+std::int64_t count_read(const Nest& nest) {
+    std::vector<std::int64_t> starts{0};
+    for (const Loop& loop : nest.loops) {
+        std::vector<std::int64_t> all;
+        for (const std::int64_t start : starts) {
+            for (std::int64_t k = 0; k < loop.extent; ++k) all.push_back(start + k * loop.src_stride);
+        }
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        starts = std::move(all);
+    }
+    std::int64_t bytes = 0;
+    std::int64_t end = starts.front();
+    for (const std::int64_t start : starts) {
+        bytes += start + nest.itemsize - std::max(start, end);
+        end = start + nest.itemsize;
+    }
+    return bytes;
+}
+
+std::int64_t bytes_written(const Nest& nest) {
+    std::int64_t bytes = nest.itemsize;
+    for (const Loop& loop : nest.loops) bytes *= loop.extent;
+    return bytes;
+}
+
+// A dense destination: `extents` and `strides` of the source, outermost first.
+Nest into_dense(const Dims& extents, const Dims& strides, std::int64_t itemsize) {
+    Nest nest;
+    nest.itemsize = itemsize;
+    std::int64_t dst_stride = itemsize;
+    for (std::size_t k = extents.size(); k-- > 0;) {
+        nest.loops.insert(nest.loops.begin(), Loop{extents[k], strides[k], dst_stride});
+        dst_stride *= extents[k];
+    }
+    return nest;
+}
+
+std::string explain(const Nest& nest, const PlanOptions& options = {Isa::scalar, 1, 64, {}}) {
+    PlanOptions best = options;
+    best.isa = best_isa();
+    return Program({Transfer{0, 0, nest}}, best).explain();
+}
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+// Windows of `size` elements of 4 bytes, `step` elements apart, that write `bytes` bytes or a little less.
+Nest windows(std::int64_t size, std::int64_t step, std::int64_t bytes) {
+    return into_dense({bytes / (4 * size), size}, {4 * step, 4}, 4);
+}
+
+}  // namespace
+
+TEST(bytes_read_by_windows_are_those_between_the_first_and_the_last) {
+    CHECK(bytes_read(windows(400, 160, 16000)) == 4 * (9 * 160 + 400));
+    CHECK(bytes_read(windows(16, 1, 6400)) == 4 * (99 + 16));
+    CHECK(bytes_read(windows(16, 20, 6400)) == 6400);
+    // 3 x 3 windows of 2 images of 4 channels, 10 x 12: rows of windows, then the windows.
+    const Nest images = into_dense({2, 8, 10, 4, 3, 3}, {1920, 48, 4, 480, 48, 4}, 4);
+    CHECK(bytes_read(images) == 2 * 4 * 10 * 12 * 4);
+    CHECK(bytes_read(into_dense({5, 7, 3}, {0, 8, 0}, 8)) == 56);    // repeated
+    CHECK(bytes_read(into_dense({5, 7}, {-28, -4}, 4)) == 140);      // reversed
+    CHECK(bytes_read(into_dense({5, 7}, {4096, 8}, 4)) == 140);      // with gaps
+    CHECK(bytes_read(Nest{{}, 0, 0, 24}) == 24);
+}
+
+TEST(bytes_read_are_never_too_few) {
+    std::mt19937 random(20);
+    const auto pick = [&](std::int64_t low, std::int64_t high) {
+        return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+    };
+    for (int round = 0; round < 500; ++round) {
+        const auto rank = static_cast<std::size_t>(pick(0, 4));
+        Dims extents;
+        Dims strides;
+        for (std::size_t k = 0; k < rank; ++k) {
+            extents.push_back(pick(1, 6));
+            strides.push_back(pick(-4, 4) * pick(1, 8));
+        }
+        const Nest nest = into_dense(extents, strides, pick(1, 5));
+        CHECK(bytes_read(nest) >= count_read(nest));
+        CHECK(bytes_read(nest) <= bytes_written(nest));
+        CHECK(bytes_read(canonical(nest)) >= count_read(nest));
+    }
+}
+
+// What is written and what is read once fit into the cache, though the windows together are larger.
+TEST(windows_that_fit_into_the_cache_are_stored_ordinarily) {
+    const std::int64_t cache = last_level_cache_bytes();
+    for (const auto& [size, step] : {std::pair{400, 160}, {1024, 256}, {64, 1}}) {
+        CHECK(contains(explain(windows(size, step, cache / 4 * 3)), "stores cached"));
+        CHECK(contains(explain(windows(size, step, cache * 3)), "non-temporal"));
+    }
+    CHECK(contains(explain(windows(1024, 1024 + 16, cache / 4 * 3)), "stores non-temporal"));  // apart: as much is read
+}
