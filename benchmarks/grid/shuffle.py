@@ -37,6 +37,9 @@ def cases(threads: int) -> list[Case]:
     for layout, group, dtype in itertools.product(("nchw", "nhwc"), (2, 3, 8), ("i1", "f4")):
         shape = (64, 480, 7, 7) if layout == "nchw" else (64, 7, 7, 480)
         found.append(shuffle(layout, shape, group, dtype, quick=group == 3))
+    for dtype in ("i1", "f4"):
+        found.append(shuffle("nchw", (16, 1024, 7, 7), 2, dtype))
+        found.append(shuffle("nchw", (16, 1024, 14, 14), 2, dtype))
     for channels, group in ((116, 2), (58, 29), (1920, 40), (24, 12), (6, 3), (1000, 125)):
         found.append(shuffle("nhwc", (16, 56, 56, channels), group, "f4"))
         found.append(shuffle("nhwc", (16, 56, 56, channels), group, "i1"))

@@ -1,7 +1,8 @@
-// What the planner decides, by the properties that matter: bytes that it counts, stores.
+// What the planner decides, by the properties that matter: bytes that it counts, units, stores.
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+#include <regex>
 #include <vector>
 
 #include "check.hpp"
@@ -58,6 +59,12 @@ std::string explain(const Nest& nest, const PlanOptions& options = {Isa::scalar,
     return Program({Transfer{0, 0, nest}}, best).explain();
 }
 
+std::int64_t units(const Nest& nest) {
+    const std::string text = explain(nest);
+    std::smatch found;
+    return std::regex_search(text, found, std::regex("([0-9]+) units")) ? std::stoll(found[1]) : -1;
+}
+
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 // Windows of `size` elements of 4 bytes, `step` elements apart, that write `bytes` bytes or a little less.
@@ -108,4 +115,16 @@ TEST(windows_that_fit_into_the_cache_are_stored_ordinarily) {
         CHECK(contains(explain(windows(size, step, cache * 3)), "non-temporal"));
     }
     CHECK(contains(explain(windows(1024, 1024 + 16, cache / 4 * 3)), "stores non-temporal"));  // apart: as much is read
+}
+
+// Rows of 196 bytes in pairs, as a shuffle of 7 x 7 images in two groups has them: however many pairs there are,
+// a kernel call takes many.
+TEST(rows_in_small_groups_share_kernel_calls) {
+    for (const std::int64_t pairs : {100, 256, 257, 512, 4096, 100003}) {
+        for (const std::int64_t group : {2, 3, 5}) {
+            const Nest nest = into_dense({pairs, group}, {196, 196 * pairs}, 196);
+            const std::int64_t rows_per_unit = pairs * group / units(nest);
+            CHECK(rows_per_unit * 196 >= std::min<std::int64_t>(4096, pairs * group * 196 / 2));
+        }
+    }
 }

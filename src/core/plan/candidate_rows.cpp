@@ -9,7 +9,6 @@ namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kLine = 64;
-constexpr std::int64_t kMaxChainedRows = 512;
 constexpr std::int64_t kWorthFollowing = 1024;  // bytes of the source in a row
 constexpr std::int64_t kLongRow = 128;  // bytes: of these the order matters little
 
@@ -73,16 +72,18 @@ void take_second_loop(Candidate& candidate, const std::vector<Loop>& loops, std:
     std::vector<std::size_t> chain{position};
     std::int64_t length = loops[position].extent;
     if (row > 0 && continues(loops[position], row)) {
-        while (position > 0 && row * length < kUnitWorthBytes && continues(loops[position - 1], row * length) &&
-               length * loops[position - 1].extent <= kMaxChainedRows) {
+        while (position > 0 && row * length < kUnitWorthBytes && continues(loops[position - 1], row * length)) {
             chain.push_back(--position);
             length *= loops[position].extent;
         }
     }
     if (chain.size() > 1) {
-        candidate.leaf.b = {length, length, 0, row};
-        candidate.leaf.b_chained = true;
-        candidate.leaf.src_rows = row_offsets(chain, loops, &Loop::src_stride);
+        Leaf& leaf = candidate.leaf;
+        leaf.b = {length, length, 0, row};
+        leaf.b_chained = true;
+        leaf.b_period = length / loops[chain.back()].extent;
+        leaf.b_period_stride = loops[chain.back()].src_stride;
+        leaf.src_rows = row_offsets({chain.begin(), chain.end() - 1}, loops, &Loop::src_stride);
     }
     candidate.taken.insert(candidate.taken.end(), chain.begin(), chain.end());
 }

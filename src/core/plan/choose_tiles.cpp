@@ -42,18 +42,18 @@ std::int64_t row_alignment(const Leaf& leaf, const std::vector<Loop>& rest, cons
     return bits & -bits;
 }
 
-// a inside, b around it: as much of both as makes a unit of `unit` bytes. `contiguous`: a unit must be
-// one piece of the destination.
+// a inside, b around it: as much of both as makes a unit of `unit` bytes, but of a chained b at least a period
+// (less than kUnitWorthBytes). `contiguous`: a unit must be one piece of the destination.
 void size_inside_out(Leaf& leaf, std::int64_t a_bytes, std::int64_t unit, std::int64_t a_step, bool contiguous) {
     const std::int64_t row = leaf.a.extent * a_bytes;
-    if (row > unit) {
+    if (row > unit && leaf.b_period == 1) {
         leaf.a.tile = std::min(leaf.a.extent, steps_for(unit, a_bytes, a_step));
         leaf.b.tile = 1;
         return;
     }
     leaf.a.tile = leaf.a.extent;
     const bool dense = leaf.b.dst_stride == row;
-    leaf.b.tile = contiguous && !dense ? 1 : std::min(leaf.b.extent, steps_for(unit, row));
+    leaf.b.tile = contiguous && !dense ? 1 : std::min(leaf.b.extent, steps_for(unit, row, leaf.b_period));
 }
 
 // How many rows with this pitch fit into the second-level cache, one line each: a multiple of a large
@@ -275,8 +275,9 @@ std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& re
     // A chained dimension's tables hold its strides; its tiles only move along the contiguous side.
     const OuterLoop a{leaf.a.tiles(), leaf.a.tile * leaf.a.src_stride, leaf.a_chained ? 0 : leaf.a.tile * leaf.a.dst_stride,
                       nullptr, OuterLoop::Role::tile_a};
-    const OuterLoop b{leaf.b.tiles() + (leaf.shift_to_lines ? 1 : 0), leaf.b_chained ? 0 : leaf.b.tile * leaf.b.src_stride, leaf.b.tile * leaf.b.dst_stride,
-                      nullptr, OuterLoop::Role::tile_b};
+    const std::int64_t b_step = leaf.b_chained ? leaf.b.tile / leaf.b_period * leaf.b_period_stride : leaf.b.tile * leaf.b.src_stride;
+    const OuterLoop b{leaf.b.tiles() + (leaf.shift_to_lines ? 1 : 0), b_step, leaf.b.tile * leaf.b.dst_stride, nullptr,
+                      OuterLoop::Role::tile_b};
     const bool b_shares_lines = !transposes && leaf.streams == 0 && leaf.b.src_stride != 0 && std::abs(leaf.b.src_stride) < kLine &&
                                 std::abs(leaf.b.src_stride) < std::abs(leaf.a.src_stride);
     // Around a transpose, b outside a sweeps along rows of the source. But what stays in the caches is

@@ -75,11 +75,16 @@ struct Leaf {
     bool by_source = false;  // rows: b follows the source, and so do the loops around it
     int streams = 0;    // weave and deal: how many, and how far the separate ones lie apart
     std::int64_t stream_pitch = 0;  // bytes
-    // transpose: offsets of the rows. Tables over a chain of loops hold every row, others one tile's.
+    // Offsets of the rows of a chained b, and of a transpose's rows. A transpose's tables over a chain of loops hold
+    // every row, others one tile's.
     std::vector<std::int64_t> src_rows;
     std::vector<std::int64_t> dst_rows;
     bool a_chained = false;
     bool b_chained = false;
+    // rows, runs and gather: the offsets of a chained b repeat after so many rows, so much farther in the source.
+    // The table holds one tile's, a tile whole periods.
+    std::int64_t b_period = 1;
+    std::int64_t b_period_stride = 0;  // bytes
     // The destination's rows start inside a line, all at the same place: its tiles are shifted so that
     // all but the first start with a line, and there may be one more.
     bool shift_to_lines = false;

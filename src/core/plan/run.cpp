@@ -104,6 +104,12 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
         inside.beyond_cache = false;
         choose(inside);
     }
+    if (leaf_.b_chained && !leaf_.transposes()) {
+        const auto period = static_cast<std::size_t>(leaf_.b_period);
+        for (std::size_t j = period; j < static_cast<std::size_t>(leaf_.b.tile); ++j) {
+            leaf_.src_rows.push_back(leaf_.src_rows[j - period] + leaf_.b_period_stride);
+        }
+    }
     outer_ = order_loops(leaf_, loops, stores_, rereading_);
     src_offset_ += leaf_.src_shift;
     dst_offset_ += leaf_.dst_shift;
@@ -137,7 +143,7 @@ void NestPlan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit,
     // A single step has no stride: what a kernel prefetches behind it is the next unit.
     const std::int64_t b_stride = b_steps == 1 ? next.src - unit.src : leaf.b.src_stride;
     const KernelLoop b{b_steps, b_stride, leaf.b.dst_stride,
-                       leaf.b_chained ? leaf.src_rows.data() + unit.b_tile * leaf.b.tile : nullptr};
+                       leaf.b_chained ? leaf.src_rows.data() : nullptr};
     const KernelStores stores{stores_ == StoreMode::nontemporal, stores_ != StoreMode::cached && unit.fresh};
     switch (leaf.kind) {
         case KernelKind::rows: kernels_->copy_rows(src, dst, a_steps, b, stores); return;
