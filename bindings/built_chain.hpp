@@ -33,6 +33,9 @@ public:
     // calls x `name`, where neither can.
     std::shared_ptr<const BuiltChain> for_source(const Operand& x, std::string_view name) const;
 
+    const chain::Chain& chain() const { return chain_; }
+    std::size_t max_nests() const { return max_nests_; }
+    bool tune() const { return tune_; }
     std::size_t passes() const { return folded_.passes; }
     bool splits() const { return splits_; }
 

@@ -2,7 +2,10 @@
 #include "built_chain.hpp"
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 #include <structmember.h>
+
+#include <tuple>
 
 #include "chain.hpp"
 #include "errors.hpp"
@@ -87,6 +90,44 @@ PyObject* repr(PyObject* self) {
         return to_python("<BuiltChain of " + built.sources.front().desc.repr() + ", outputs: " +
                          std::to_string(built.destinations.size()) + ", passes: " + std::to_string(built.passes()) + ">");
     });
+}
+
+// A pickle holds the chain and the options of build().
+PyObject* reduce(PyObject* self, PyObject*) {
+    return guarded([&] {
+        const BuiltChain& built = built_of(self);
+        const auto restore = py::module_::import("dnnmove._core").attr("_restore_built");
+        const auto chain = py::reinterpret_steal<py::object>(chain_of(built).release());
+        return py::make_tuple(restore, py::make_tuple(chain, built.max_nests(), built.tune())).release().ptr();
+    });
+}
+
+PyObject* restore(PyObject*, PyObject* arguments) {
+    return guarded([&] {
+        const auto [chain, max_nests, tune] =
+            py::handle(arguments).cast<std::tuple<py::object, std::size_t, bool>>();
+        using namespace py::literals;
+        return chain.attr("build")("max_nests"_a = max_nests, "tune"_a = tune).release().ptr();
+    });
+}
+
+PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
+// Equal where the chains and the options are.
+PyObject* compare(PyObject* self, PyObject* other, int operation) {
+    if ((operation != Py_EQ && operation != Py_NE) || Py_TYPE(other) != type) Py_RETURN_NOTIMPLEMENTED;
+    return guarded([&] {
+        const BuiltChain& a = built_of(self);
+        const BuiltChain& b = built_of(other);
+        const bool options = a.max_nests() == b.max_nests() && a.tune() == b.tune();
+        if (!options) return PyBool_FromLong(operation == Py_NE);
+        return PyObject_RichCompare(chain_of(a).get(), chain_of(b).get(), operation);
+    });
+}
+
+Py_hash_t hash(PyObject* self) {
+    const PyRef chain = PyRef::steal(guarded([&] { return chain_of(built_of(self)).release(); }));
+    return chain ? PyObject_Hash(chain.get()) : -1;
 }
 
 PyObject* get_passes(PyObject* self, void*) { return PyLong_FromSize_t(built_of(self).passes()); }
@@ -197,6 +238,9 @@ void register_built_chain(PyObject* module) {
         {"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(execute)), METH_FASTCALL | METH_KEYWORDS,
          kExecuteDoc},
         {"explain", explain, METH_NOARGS, kExplainDoc},
+        {"__reduce__", reduce, METH_NOARGS, "Its chain and the options of build()."},
+        {"__copy__", itself, METH_NOARGS, "Itself: it never changes."},
+        {"__deepcopy__", itself, METH_O, "Itself: it never changes."},
         {nullptr, nullptr, 0, nullptr}};
     static PyGetSetDef properties[] = {
         {"passes", get_passes, nullptr, "Trips of the data through memory.", nullptr},
@@ -212,6 +256,8 @@ void register_built_chain(PyObject* module) {
                                   {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
                                   {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                                   {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                                  {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+                                  {Py_tp_hash, reinterpret_cast<void*>(hash)},
                                   {Py_tp_methods, methods},
                                   {Py_tp_getset, properties},
                                   {Py_tp_members, members},
@@ -221,6 +267,8 @@ void register_built_chain(PyObject* module) {
                                 Py_TPFLAGS_IMMUTABLETYPE,
                             slots};
     type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).release());
+    static PyMethodDef functions[] = {{"_restore_built", restore, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};
     if (PyModule_AddObjectRef(module, "BuiltChain", reinterpret_cast<PyObject*>(type)) != 0) throw PythonError{};
 }
 

@@ -4,12 +4,15 @@
 #include "chain.hpp"
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "built_chain.hpp"
 #include "chain_docs.hpp"
 #include "errors.hpp"
+#include "integers.hpp"
 #include "memory.hpp"
 #include "parse.hpp"
 
@@ -99,6 +102,77 @@ py::tuple dst_descs(const Chain& chain) {
     std::size_t i = 0;
     for (const Dims& shape : chain.steps.outputs()) descs[i++] = py::cast(MemoryDesc::dense(shape, chain.src.dtype));
     return descs;
+}
+
+// What the caller gave, as Python objects: ("transpose", (), {"input_order": (0, 2, 1)}).
+py::object to_python(const std::optional<std::int64_t>& bound) {
+    return bound ? py::object(py::int_(*bound)) : py::object(py::none());
+}
+
+py::object to_python(const chain::IndexEntry& entry) {
+    if (std::holds_alternative<chain::Ellipsis>(entry)) return py::ellipsis();
+    if (std::holds_alternative<chain::NewAxis>(entry)) return py::none();
+    if (const auto* position = std::get_if<std::int64_t>(&entry)) return py::int_(*position);
+    const auto& slice = std::get<chain::Slice>(entry);
+    return py::slice(to_python(slice.start), to_python(slice.stop), py::int_(slice.step));
+}
+
+py::object to_python(const chain::Value& value) {
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) return py::int_(*integer);
+    if (const auto* integers = std::get_if<Dims>(&value)) return to_tuple(*integers);
+    if (const auto* text = std::get_if<std::string>(&value)) return py::str(*text);
+    if (const auto* entries = std::get_if<std::vector<chain::IndexEntry>>(&value)) {
+        py::tuple key(entries->size());
+        for (std::size_t i = 0; i < entries->size(); ++i) key[i] = to_python((*entries)[i]);
+        return key;
+    }
+    return py::none();
+}
+
+py::tuple calls_of(const chain::Chain& chain) {
+    py::list calls;
+    for (const chain::StepPtr& step : chain.steps()) {
+        py::list arguments;
+        py::dict keywords;
+        for (const chain::Argument& argument : step->arguments()) {
+            if (argument.name.empty()) {
+                arguments.append(to_python(argument.value));
+            } else {
+                keywords[py::str(argument.name)] = to_python(argument.value);
+            }
+        }
+        calls.append(py::make_tuple(step->name(), py::tuple(arguments), keywords));
+    }
+    return py::tuple(calls);
+}
+
+// A source as a pickle holds it. Not as MemoryDesc's own pickle does, which knows no dtype that oneDNN packs.
+py::tuple source_state(const MemoryDesc& desc) {
+    return py::make_tuple(to_tuple(desc.layout.dims), to_tuple(desc.layout.strides), desc.dtype, desc.tag);
+}
+
+MemoryDesc source_from(const py::tuple& state) {
+    const auto dtype = py::dtype::from_args(state[2]);
+    return MemoryDesc{Layout::strided(parse_integers(py::object(state[0]).ptr(), "dims"),
+                                      parse_integers(py::object(state[1]).ptr(), "strides"), dtype.itemsize()),
+                      dtype, state[3].cast<std::string>()};
+}
+
+py::tuple reduce(const Chain& chain) {
+    return py::make_tuple(py::module_::import("dnnmove._core").attr("_restore_chain"),
+                          py::make_tuple(source_state(chain.src), calls_of(chain.steps)));
+}
+
+// What a pickle holds: the source and the calls.
+py::object restore(const py::tuple& source, const py::tuple& calls) {
+    const MemoryDesc desc = source_from(source);
+    const Layout& layout = desc.layout;
+    py::object chain = py::cast(Chain{desc, chain::Chain(layout.dims, layout.strides, layout.itemsize)});
+    for (const py::handle call : calls) {
+        const auto [name, arguments, keywords] = call.cast<std::tuple<std::string, py::tuple, py::dict>>();
+        chain = chain.attr(name.c_str())(*arguments, **keywords);
+    }
+    return chain;
 }
 
 bool same(const Chain& a, const Chain& b) { return a.src == b.src && a.steps.text() == b.steps.text(); }
@@ -202,7 +276,15 @@ void register_chain(py::module_& module) {
             return py::bool_(same(self, other.cast<const Chain&>()));
         })
         .def("__hash__", [](const Chain& self) { return py::hash(py::make_tuple(py::cast(self.src), self.steps.text())); })
+        .def("__reduce__", &reduce)
+        .def("__copy__", [](const py::object& self) { return self; })
+        .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; }, py::arg("memo"))
         .def("__repr__", &repr);
+    module.def("_restore_chain", &restore);
+}
+
+PyRef chain_of(const BuiltChain& built) {
+    return PyRef::steal(py::cast(Chain{built.sources.front().desc, built.chain()}).release().ptr());
 }
 
 }  // namespace dnnmove::python

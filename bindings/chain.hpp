@@ -23,6 +23,8 @@ std::vector<chain::IndexEntry> parse_index(PyObject* key);
 
 // A Python object (callable, with execute and explain) that owns `built`.
 PyRef wrap(std::shared_ptr<const BuiltChain> built);
+// The Python object of the chain that `built` was made from.
+PyRef chain_of(const BuiltChain& built);
 void register_built_chain(PyObject* module);
 
 void register_chain(pybind11::module_& module);
