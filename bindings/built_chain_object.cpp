@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 #include <structmember.h>
 
+#include <algorithm>
 #include <tuple>
 
 #include "chain.hpp"
@@ -84,11 +85,20 @@ PyObject* explain(PyObject* self, PyObject*) {
     return guarded([&] { return to_python(built_of(self).explain()); });
 }
 
+constexpr std::size_t kShownOutputs = 6;
+
 PyObject* repr(PyObject* self) {
     return guarded([&] {
         const BuiltChain& built = built_of(self);
-        return to_python("<BuiltChain of " + built.sources.front().desc.repr() + ", outputs: " +
-                         std::to_string(built.destinations.size()) + ", passes: " + std::to_string(built.passes()) + ">");
+        const std::size_t count = built.destinations.size();
+        std::string outputs;
+        for (std::size_t i = 0; i < std::min(count, kShownOutputs); ++i) {
+            outputs += (i == 0 ? "" : ", ") + to_string(built.destinations[i].desc.layout.dims);
+        }
+        if (count > kShownOutputs) outputs += " and " + std::to_string(count - kShownOutputs) + " more";
+        const auto chain = py::reinterpret_steal<py::object>(chain_of(built).release());
+        return to_python("<BuiltChain of " + py::repr(chain).cast<std::string>() + ", outputs: " +
+                         (built.splits() ? "[" + outputs + "]" : outputs) + ", passes: " + std::to_string(built.passes()) + ">");
     });
 }
 

@@ -97,6 +97,15 @@ Chain then(const Chain& before, const char* name, const Make& make) {
 
 std::string repr(const Chain& chain) { return "Chain(" + chain.src.repr() + ")" + chain.steps.text(); }
 
+[[noreturn]] py::object refuse_call(const Chain&, const py::args&, const py::kwargs&) {
+    throw TypeError("this Chain is not built: call .build() first, then what it returns, as in f = chain.build(); y = f(x)");
+}
+
+MemoryDesc dst_desc(const Chain& chain) {
+    if (chain.steps.splits()) throw py::attribute_error("dst_desc: this chain splits, see dst_descs");
+    return MemoryDesc::dense(chain.steps.outputs().front(), chain.src.dtype);
+}
+
 py::tuple dst_descs(const Chain& chain) {
     py::tuple descs(chain.steps.outputs().size());
     std::size_t i = 0;
@@ -270,17 +279,22 @@ void register_chain(py::module_& module) {
             },
             py::kw_only(), py::arg("max_nests") = chain::kMaxNests, py::arg("tune") = false, kChainBuildDoc)
         .def_property_readonly("src_desc", [](const Chain& self) { return self.src; }, "MemoryDesc of the input.")
+        .def_property_readonly("dst_desc", &dst_desc, "MemoryDesc of what the steps so far give, where they do not split.")
         .def_property_readonly("dst_descs", &dst_descs, "MemoryDescs of what the steps so far give, branch by branch.")
         .def("__eq__", [](const Chain& self, const py::object& other) -> py::object {
             if (!py::isinstance<Chain>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
             return py::bool_(same(self, other.cast<const Chain&>()));
         })
         .def("__hash__", [](const Chain& self) { return py::hash(py::make_tuple(py::cast(self.src), self.steps.text())); })
+        .def("__call__", &refuse_call, "__call__(self, *args, **kwargs)\n--\n\nTypeError: a chain is called when it is built.")
         .def("__reduce__", &reduce)
         .def("__copy__", [](const py::object& self) { return self; })
         .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; }, py::arg("memo"))
         .def("__repr__", &repr);
     module.def("_restore_chain", &restore);
+    // The methods that add a step.
+    module.attr("_steps") = py::make_tuple("shuffle", "shuffle_channels", "transpose", "variadic_split", "split", "broadcast",
+                                           "reshape", "index", "branch");
 }
 
 PyRef chain_of(const BuiltChain& built) {

@@ -1,5 +1,6 @@
 """Chains against NumPy, step by step; what they take, refuse and say."""
 
+import inspect
 import os
 import random
 import threading
@@ -112,6 +113,10 @@ def test_properties():
     assert [desc.dims for desc in split.dst_descs] == [(2, 3, 3, 4)] * 2
     with pytest.raises(AttributeError, match="dst_descs"):
         _ = split.dst_desc
+    chain = dm.Chain.of(x).transpose()
+    assert chain.dst_desc == built.dst_desc
+    with pytest.raises(AttributeError, match="dst_descs"):
+        _ = chain.split(1, 3).dst_desc
 
 
 def test_branches_come_out_flat_and_depth_first():
@@ -456,3 +461,82 @@ def test_the_lazy_form_runs_only_when_asked():
         lazy.split(0, 3)
     with pytest.raises(TypeError, match="array"):
         dm.chain([1, 2])
+
+
+def test_the_lazy_form_says_what_it_will_give():
+    lazy = dm.chain(image()).transpose((1, 0, 2, 3)).index(np.s_[:, 0])
+    assert (lazy.shape, lazy.shapes, lazy.dtype) == ((6, 3, 4), ((6, 3, 4),), np.dtype("f4"))
+    assert repr(lazy) == (
+        "<LazyArray of shape (6, 3, 4) and dtype float32: Chain(MemoryDesc((2, 6, 3, 4), 'float32'))"
+        ".transpose(input_order=(1, 0, 2, 3)).index(np.s_[:, 0])>"
+    )
+    parts = lazy.split(0, 3)
+    assert parts.shapes == ((2, 3, 4),) * 3
+    assert "<LazyArray of shapes [(2, 3, 4), (2, 3, 4), (2, 3, 4)] and dtype float32: " in repr(parts)
+    assert not hasattr(parts, "shape")
+    with pytest.raises(AttributeError, match="shapes"):
+        _ = parts.shape
+    many = repr(dm.chain(np.zeros((100, 1))).split(0, 100))
+    assert "and 94 more]" in many
+
+
+def test_numpy_runs_the_lazy_form():
+    x = image()
+    lazy = dm.chain(x).transpose()
+    for result in (np.asarray(lazy), np.array(lazy), np.asarray(lazy, dtype=">f8"), np.ascontiguousarray(lazy)):
+        assert np.array_equal(result, x.T)
+        assert not np.may_share_memory(result, x)
+    assert np.asarray(lazy, dtype=">f8").dtype == np.dtype(">f8")
+    assert np.array_equal(np.add(lazy, 1), x.T + 1)
+    memory = dm.Memory(dm.MemoryDesc.of(x), buffer=x)
+    assert np.array_equal(np.asarray(dm.chain(memory).transpose()), x.T)
+    with pytest.raises(TypeError, match=r"split, into 2 arrays.*run\(\)"):
+        np.asarray(lazy.split(0, 2))
+    with pytest.raises(TypeError, match="split, into 1 arrays"):
+        np.asarray(lazy.split(0, 1))
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        with pytest.raises(ValueError, match="copy=False"):
+            np.asarray(lazy, copy=False)
+
+
+STEPS = [
+    "shuffle",
+    "shuffle_channels",
+    "transpose",
+    "variadic_split",
+    "split",
+    "broadcast",
+    "reshape",
+    "index",
+    "branch",
+]
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_methods_of_the_lazy_form_are_the_chains(name):
+    lazy, chain = getattr(dm.LazyArray, name), getattr(dm.Chain, name)
+    assert str(inspect.signature(lazy)) == str(inspect.signature(chain))
+    assert lazy.__name__ == name
+    assert lazy.__qualname__ == f"LazyArray.{name}"
+    assert lazy.__doc__.splitlines()[0] == chain.__doc__.splitlines()[0]
+    assert "LazyArray" in lazy.__doc__
+    assert "\nChain\n" not in lazy.__doc__
+
+
+def test_repr_of_a_built_chain():
+    x = image()
+    assert repr(dm.Chain.of(x).transpose().build()) == (
+        "<BuiltChain of Chain(MemoryDesc((2, 6, 3, 4), 'float32')).transpose(input_order=()), "
+        "outputs: (4, 3, 6, 2), passes: 1>"
+    )
+    text = repr(dm.Chain.of(x).split(1, 2).build())
+    assert text.endswith(".split(axis=1, num_splits=2), outputs: [(2, 3, 3, 4), (2, 3, 3, 4)], passes: 1>")
+    many = repr(dm.Chain.of(np.zeros((100, 1))).split(0, 100).build())
+    assert many.endswith("(1, 1), (1, 1) and 94 more], passes: 1>")
+
+
+def test_a_chain_that_is_not_built_says_so_when_it_is_called():
+    x = image()
+    for call in (lambda c: c(x), lambda c: c(x, out=x), lambda c: c()):
+        with pytest.raises(TypeError, match=r"not built: call \.build\(\) first"):
+            call(dm.Chain.of(x).transpose())

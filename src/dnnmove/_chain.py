@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from dnnmove._core import BuiltChain, Chain
+import numpy as np
+import numpy.typing as npt
+
+from dnnmove._core import BuiltChain, Chain, Memory, _steps
+
+if TYPE_CHECKING:
+    from dnnmove._core import _Steps
+else:
+    _Steps = object
 
 __all__ = ["LazyArray", "chain"]
 
 
-@lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=256)
 def _built(steps: Chain) -> BuiltChain:
     return steps.build()
 
@@ -21,11 +29,11 @@ def clear() -> None:
     _built.cache_clear()
 
 
-class LazyArray:
+class LazyArray(_Steps):
     """An array and the steps to take from it; made by `chain`, run by `run`.
 
-    The methods are those of `Chain`: each checks its arguments, notes the step and returns a new
-    LazyArray. Nothing else runs them: there is no ``__array__``, no attribute that copies.
+    The methods that add a step are those of `Chain`: each checks its arguments, notes the step and
+    returns a new LazyArray. ``np.asarray(lazy)`` runs the steps too; nothing else does.
     """
 
     __slots__ = ("_array", "_steps")
@@ -39,43 +47,23 @@ class LazyArray:
         """The steps so far, as a Chain for any array that lies as this one does."""
         return self._steps
 
-    def shuffle(self, axis: int, group_size: int) -> LazyArray:
-        """Note oneDNN's shuffle; `group_size` is the size of one group."""
-        return LazyArray(self._array, self._steps.shuffle(axis, group_size))
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the result."""
+        return self._steps.src_desc.dtype
 
-    def shuffle_channels(self, axis: int = 1, group: int = 1) -> LazyArray:
-        """Note OpenVINO's ShuffleChannels; `group` is the number of groups."""
-        return LazyArray(self._array, self._steps.shuffle_channels(axis, group))
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result, where the steps do not split."""
+        try:
+            return self._steps.dst_desc.dims
+        except AttributeError:
+            raise AttributeError("shape: the steps split, see shapes") from None
 
-    def transpose(self, input_order: Sequence[int] = ()) -> LazyArray:
-        """Note a transpose; an empty order reverses the axes."""
-        return LazyArray(self._array, self._steps.transpose(input_order))
-
-    def variadic_split(self, axis: int, split_lengths: Sequence[int]) -> LazyArray:
-        """Note a split into parts of given lengths; further steps apply to every part."""
-        return LazyArray(self._array, self._steps.variadic_split(axis, split_lengths))
-
-    def split(self, axis: int, num_splits: int) -> LazyArray:
-        """Note a split into equal parts; further steps apply to every part."""
-        return LazyArray(self._array, self._steps.split(axis, num_splits))
-
-    def broadcast(
-        self, target_shape: Sequence[int], axes_mapping: Sequence[int] | None = None, mode: str = "numpy"
-    ) -> LazyArray:
-        """Note a broadcast; `mode` is "numpy", "explicit" or "bidirectional"."""
-        return LazyArray(self._array, self._steps.broadcast(target_shape, axes_mapping, mode))
-
-    def reshape(self, shape: Sequence[int]) -> LazyArray:
-        """Note a change of shape; one length may be -1."""
-        return LazyArray(self._array, self._steps.reshape(shape))
-
-    def index(self, key: Any) -> LazyArray:
-        """Note basic indexing: integers, slices, None and Ellipsis."""
-        return LazyArray(self._array, self._steps.index(key))
-
-    def branch(self, i: int | None) -> LazyArray:
-        """Turn to output `i` of the steps so far, or to all of them again."""
-        return LazyArray(self._array, self._steps.branch(i))
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of all results."""
+        return tuple(desc.dims for desc in self._steps.dst_descs)
 
     def run(self, *, out: Any = None) -> Any:
         """Run the steps, all in one call.
@@ -96,9 +84,44 @@ class LazyArray:
         """Return how the steps fold and how they will run."""
         return _built(self._steps).explain()
 
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Run the steps: what ``numpy.asarray`` calls."""
+        if not hasattr(self, "shape"):
+            raise TypeError(
+                f"the steps split, into {len(self.shapes)} arrays: run() returns them, np.asarray takes one only"
+            )
+        if copy is False:
+            raise ValueError("copy=False is not possible: the steps make a new array")
+        result = self.run()
+        array = result.numpy() if isinstance(result, Memory) else np.asarray(result)
+        return array if dtype is None else array.astype(dtype, copy=False)
+
     def __repr__(self) -> str:
-        """Name the steps."""
-        return f"<LazyArray of {self._steps!r}>"
+        """Name what the steps give, and the steps."""
+        shapes = f"shape {self.shape}" if hasattr(self, "shape") else f"shapes {_some(self.shapes)}"
+        return f"<LazyArray of {shapes} and dtype {self.dtype}: {self._steps!r}>"
+
+
+def _some(shapes: tuple[tuple[int, ...], ...]) -> str:
+    shown = ", ".join(map(str, shapes[:6]))
+    return f"[{shown}]" if len(shapes) <= 6 else f"[{shown} and {len(shapes) - 6} more]"
+
+
+def _noting(method: Callable[..., Chain]) -> Callable[..., LazyArray]:
+    """A method of LazyArray that notes a step: `method` of its Chain."""
+
+    @functools.wraps(method)
+    def note(self: LazyArray, *args: Any, **kwargs: Any) -> LazyArray:
+        return LazyArray(self._array, method(self._steps, *args, **kwargs))
+
+    note.__module__ = __name__
+    note.__qualname__ = f"LazyArray.{method.__name__}"
+    note.__doc__ = (method.__doc__ or "").replace("\nChain\n", "\nLazyArray\n")
+    return note
+
+
+for _name in _steps:
+    setattr(LazyArray, _name, _noting(getattr(Chain, _name)))
 
 
 def chain(array: Any) -> LazyArray:
