@@ -49,15 +49,16 @@ BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::si
                                               MemoryDesc::dense(outputs[i], src.dtype)}
                                        : Port{onednn::kArgDst, "dst", MemoryDesc::dense(outputs[i], src.dtype)});
     }
-    for (const chain::Stop& stop : folded_.intermediates) {
+    for (const chain::Written& written : folded_.intermediates) {
         places_.push_back(scratch_bytes_);
-        scratch_bytes_ += (stop.mosaic.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+        scratch_bytes_ += (written.mosaic.bytes() + kAlignment - 1) / kAlignment * kAlignment;
     }
     row_major_ = make_plans({});
     const std::size_t steps = chain.steps().size();
     title_ = "chain of " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " on " + src.repr() + ": " +
              std::to_string(folded_.passes) + (folded_.passes == 1 ? " pass\n" : " passes\n") +
-             "shape = [digits of each axis, as length@stride in bytes of what is read]\n";
+             "shape: [length@stride of each axis, in bytes of what is read]; an axis of several such loops counts through "
+             "them, the last one fastest\n";
 }
 
 std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vector<Dims>& strides) const {
@@ -68,8 +69,8 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vecto
         const Layout& layout = destinations[i].desc.layout;
         outputs.push_back(place(layout.dims, strides.empty() ? layout.strides : strides[i], source.itemsize));
     }
-    for (const chain::Stop& stop : folded_.intermediates) {
-        const Dims& shape = stop.mosaic.shape();
+    for (const chain::Written& written : folded_.intermediates) {
+        const Dims& shape = written.mosaic.shape();
         inputs.push_back(place(shape, dense_strides(shape, source.itemsize), source.itemsize));
         outputs.push_back(inputs.back());
     }
@@ -225,7 +226,7 @@ bool BuiltChain::tunes(std::byte* const* dsts) const noexcept {
 std::string BuiltChain::impl_info() const { return row_major_->front()->impl_info(); }
 
 std::string BuiltChain::explain() const {
-    std::string text = title_ + folded_.story;
+    std::string text = title_ + folded_.trace;
     const int threads = get_num_threads();
     for (std::size_t pass = 0; pass < row_major_->size(); ++pass) {
         text += "pass " + std::to_string(pass + 1) + ", " + (*row_major_)[pass]->explain(threads);

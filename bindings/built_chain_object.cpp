@@ -229,8 +229,10 @@ Return how every step was folded, where a pass was needed, and how each pass run
 Returns
 -------
 str
-    Several lines. An axis of several digits is what a shuffle or a reshape left: its positions
-    count through the digits, most significant first.
+    A paragraph per step: its method, and for each array its shape and where its elements lie in
+    what is read, axis by axis as length@stride in bytes. A shuffle or a reshape may leave an axis
+    of several such loops; its positions count through them, the last one fastest. Then how each
+    output is written, and how each pass runs.
 )doc";
 
 }  // namespace

@@ -351,20 +351,38 @@ def test_one_built_chain_on_many_threads(max_nests):
     assert all(good)
 
 
-def test_explain_tells_every_step_and_every_stop():
+def test_explain_names_every_step_and_every_intermediate():
     x = image()
     chain = dm.Chain.of(x).shuffle(1, 2).shuffle(1, 3).transpose().reshape((8, 18)).transpose()
     text = chain.build(max_nests=1).explain()
-    for word in [
-        "5 steps",
-        "step 1 shuffle(axis=1, group_size=2)",
-        "the source again",
-        "step 5",
-        "stops in memory",
-        "pass 2",
+    for words in [
+        "chain of 5 steps on MemoryDesc((2, 6, 3, 4), 'float32'): 2 passes",
+        "input\n    (2, 6, 3, 4): [2@288, 6@48, 3@16, 4@4]",
+        "step 1 shuffle(axis=1, group_size=2)\n    (2, 6, 3, 4): [2@288, 2@48 3@96, 3@16, 4@4]",
+        "step 2 shuffle(axis=1, group_size=3)\n    (2, 6, 3, 4): [2@288, 6@48, 3@16, 4@4], the input again",
+        "written to memory here, 576 bytes by pass 1, and read again by pass 2",
+        "more than 1 strided copy (max_nests)",
+        "step 5 transpose(input_order=())",
+        "output 0: written by pass 2 in 1 strided copy",
+        "pass 2, native:",
     ]:
-        assert word in text
-    assert "stops in memory" not in chain.build().explain()
+        assert words in text
+    assert "written to memory" not in chain.build().explain()
+
+
+def test_explain_of_branches():
+    x = image()
+    f = dm.Chain.of(x).split(1, 3).branch(1).shuffle(1, 1).branch(None).transpose().branch(0).index(np.s_[1:3]).build()
+    text = f.explain()
+    for words in [
+        "step 1 split(axis=1, num_splits=3): 3 outputs\n    output 0: (2, 2, 3, 4): [2@288, 2@48, 3@16, 4@4]\n    ",
+        "step 2 branch(1): to output 1 of 3\nstep 3 shuffle(axis=1, group_size=1)\n    output 1: ",
+        ", nothing changes\nstep 4 branch(None): to every output again\nstep 5",
+        "output 2: written by pass 1 in 1 strided copy\npass 1, native:",
+    ]:
+        assert words in text
+    many = dm.Chain.of(np.zeros((100, 4))).split(0, 100).reshape((4,)).build().explain()
+    assert many.count("...") == 3
 
 
 @pytest.fixture(params=["chain", "lazy"])

@@ -166,7 +166,7 @@ PLAIN_COPIES = {
 @pytest.mark.parametrize("name", PLAIN_COPIES)
 def test_steps_that_cancel_are_a_plain_copy(name):
     built = PLAIN_COPIES[name](dm.Chain.of(X)).build()
-    assert "output 0: pass 1, 1 nest, a plain copy" in built.explain()
+    assert "output 0: written by pass 1 in one copy of consecutive bytes" in built.explain()
     result = built(X)
     np.testing.assert_array_equal(result, X, strict=True)
     assert not np.may_share_memory(result, X)
@@ -199,7 +199,7 @@ def test_the_second_pass_starts_where_the_fewest_bytes_are():
     )
     built = chain.build(max_nests=2)
     assert built.passes == 2
-    assert f"stops in memory here ({20 * 37 * 31 * 4} bytes" in built.explain()
+    assert f"written to memory here, {20 * 37 * 31 * 4} bytes" in built.explain()
     expected = np.broadcast_to(x.T[:20].reshape(37, 20, 31).T, (3, 31, 20, 37))
     np.testing.assert_array_equal(built(x), expected, strict=True)
 

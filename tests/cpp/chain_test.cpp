@@ -211,8 +211,8 @@ void run(const Folded& folded, const std::vector<Dims>& strides, const std::byte
          std::vector<std::byte*> dsts) {
     std::vector<std::vector<std::byte>> memory;
     std::vector<const std::byte*> srcs{source};
-    for (const Stop& stop : folded.intermediates) {
-        memory.emplace_back(static_cast<std::size_t>(stop.mosaic.bytes()) + 1);
+    for (const Written& written : folded.intermediates) {
+        memory.emplace_back(static_cast<std::size_t>(written.mosaic.bytes()) + 1);
         srcs.push_back(memory.back().data());
         dsts.push_back(memory.back().data());
     }
@@ -224,8 +224,8 @@ void run(const Folded& folded, const std::vector<Dims>& strides, const std::byte
 // Runs `chain` over 0, 1, 2, ... and compares with `expected`.
 bool matches(const Chain& chain, const std::vector<Array>& expected, std::size_t max_nests) {
     const Folded folded = fold(chain, max_nests);
-    for (const Stop& stop : folded.outputs) {
-        if (stop.mosaic.dense_nests().size() > max_nests) return false;
+    for (const Written& written : folded.outputs) {
+        if (written.mosaic.dense_nests().size() > max_nests) return false;
     }
     const std::int64_t count = element_count(chain.shape());
     std::vector<std::int32_t> source(static_cast<std::size_t>(count) + 1);
@@ -315,8 +315,8 @@ TEST(cuts_across_digits_are_boxes_not_passes) {
     CHECK(nests(over({24}).then(chain::index({Slice{1, {}, 5}}))) == 1);
 }
 
-TEST(what_does_not_fold_stops_where_the_fewest_bytes_do) {
-    // The crop makes the array small, so the stop comes after it, not before.
+TEST(intermediates_are_where_the_fewest_bytes_are) {
+    // The crop makes the array small, so the intermediate comes after it, not before.
     const Chain chain = over({101, 103, 107})
                             .then(transpose({2, 1, 0}))
                             .then(chain::index({Slice{0, 106, 1}, Slice{0, 102, 1}, Slice{0, 50, 1}}))
@@ -325,11 +325,11 @@ TEST(what_does_not_fold_stops_where_the_fewest_bytes_do) {
                             .then(reshape({53, 51, 4, 50}));
     const Folded folded = fold(chain, 1);
     CHECK(folded.passes > 1);
-    for (const Stop& stop : folded.intermediates) CHECK(stop.mosaic.bytes() == 106 * 102 * 50);
+    for (const Written& written : folded.intermediates) CHECK(written.mosaic.bytes() == 106 * 102 * 50);
 }
 
-TEST(nests_that_tear_cache_lines_apart_are_no_bargain) {
-    const auto torn = [](std::int64_t rows) {
+TEST(nests_that_use_little_of_each_cache_line_are_no_bargain) {
+    const auto passes = [](std::int64_t rows) {
         const Chain chain = over({rows, 31 * 37})
                                 .then(reshape({rows, 31, 37}))
                                 .then(transpose({0, 2, 1}))
@@ -337,8 +337,8 @@ TEST(nests_that_tear_cache_lines_apart_are_no_bargain) {
                                 .then(transpose({0, 2, 1}));
         return fold(chain).passes;
     };
-    CHECK(torn(10) == 1);    // small: the lines stay in the cache
-    CHECK(torn(3000) == 2);
+    CHECK(passes(10) == 1);    // small: the lines stay in the cache
+    CHECK(passes(3000) == 2);
 }
 
 TEST(steps_after_a_branch_apply_to_it_and_its_parts) {

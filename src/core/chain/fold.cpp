@@ -1,9 +1,9 @@
-// Folding a chain: composes steps until a mosaic grows too many pieces, and chooses where to stop then.
+// Folding a chain: composes steps until a mosaic grows too many pieces, and chooses then which arrays to write.
 //
-// The steps form a tree (a split has several children). For each place where composition may
-// start anew, a search over the nodes below finds the cheapest set of stops; results are kept per
-// place, so the work is at most nodes x depth compositions. A chain that folds whole, nearly every
-// one, costs a single walk.
+// The steps form a tree (a split has several children). For each array that may be written to memory
+// and read again, a search over the nodes below finds the cheapest set of further ones; results are
+// kept per node, so the work is at most nodes x depth compositions. A chain that folds whole, nearly
+// every one, costs a single walk.
 #include "chain/fold.hpp"
 
 #include <algorithm>
@@ -26,16 +26,16 @@ struct Node {
     auto operator<=>(const Node&) const = default;
 };
 
-// Less is better: bytes that stop in memory, then nests.
+// Less is better: bytes of intermediates, then nests.
 struct Cost {
     std::int64_t bytes = 0;
     std::size_t nests = 0;
     auto operator<=>(const Cost&) const = default;
 };
 constexpr std::int64_t kLine = 64;                 // bytes
-constexpr std::size_t kFewNests = 16;              // are never torn
+constexpr std::size_t kFewNests = 16;              // are never fragmented
 constexpr std::int64_t kCachedBytes = 1024 * 1024;  // below this lines stay in the cache between nests
-constexpr std::int64_t kTornLines = 4;             // lines touched per line of the array
+constexpr std::int64_t kMostTouches = 4;           // of a line of the array by all nests
 
 constexpr Cost kImpossible{std::numeric_limits<std::int64_t>::max(), 0};
 
@@ -66,11 +66,11 @@ std::int64_t lines(const Nest& nest, std::int64_t Loop::* stride) {
 }
 
 // Many nests that take a few bytes of every cache line each cross memory more often than two passes do.
-bool is_torn(const std::vector<Nest>& nests, std::int64_t bytes) {
+bool is_fragmented(const std::vector<Nest>& nests, std::int64_t bytes) {
     if (nests.size() <= kFewNests || bytes < kCachedBytes) return false;
     std::int64_t touched = 0;
     for (const Nest& nest : nests) touched += lines(nest, &Loop::src_stride) + lines(nest, &Loop::dst_stride);
-    return touched > kTornLines * 2 * (bytes / kLine);
+    return touched > kMostTouches * 2 * (bytes / kLine);
 }
 
 class Folder {
@@ -83,7 +83,7 @@ public:
         notes_.resize(chain_.steps().size() + 1);
         std::vector<Mosaic> path;
         emit(kSource, Node{0, 0}, source, 0, 0, path);
-        tell();
+        describe();
         return std::move(folded_);
     }
 
@@ -112,7 +112,7 @@ private:
         if (nests > 1) {
             const std::vector<Nest> copies = mosaic.dense_nests();
             nests = copies.size();
-            writable = nests <= max_nests_ && !is_torn(copies, mosaic.bytes());
+            writable = nests <= max_nests_ && !is_fragmented(copies, mosaic.bytes());
         }
         if (last(node)) return writable ? Cost{0, nests} : kImpossible;
         Cost onward;
@@ -123,15 +123,15 @@ private:
             onward = kImpossible;
         }
         if (onward.bytes == 0 || !writable || base == node) return onward;
-        const Cost stop = sum(Cost{mosaic.bytes(), nests}, search_from(node, mosaic));
-        if (stop < onward) {
-            stops_.insert({base, node});
-            return stop;
+        const Cost written = sum(Cost{mosaic.bytes(), nests}, search_from(node, mosaic));
+        if (written < onward) {
+            written_.insert({base, node});
+            return written;
         }
         return onward;
     }
 
-    // The cost of all below `node` when its array has stopped in memory.
+    // The cost of all below `node` when its array is an intermediate.
     Cost search_from(const Node& node, const Mosaic& mosaic) {
         const auto known = costs_.find(node);
         if (known != costs_.end()) return known->second;
@@ -140,22 +140,23 @@ private:
         return cost;
     }
 
-    // Repeats the walk with the stops chosen, and writes down what it finds. `path`: the mosaics
+    // Repeats the walk with the intermediates chosen, and writes down what it finds. `path`: the mosaics
     // since the base, to recognise steps that undo others.
     void emit(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
               std::vector<Mosaic>& path) {
         note(node, mosaic, path);
         if (last(node)) {
             folded_.passes = std::max(folded_.passes, pass + 1);
-            folded_.outputs.push_back(Stop{mosaic, source, pass, node.step, node.branch});
+            folded_.outputs.push_back(Written{mosaic, source, pass, node.step, node.branch});
             return;
         }
-        if (stops_.contains({base, node})) {
-            folded_.intermediates.push_back(Stop{mosaic, source, pass, node.step, node.branch});
+        if (written_.contains({base, node})) {
+            folded_.intermediates.push_back(Written{mosaic, source, pass, node.step, node.branch});
             const int reader = static_cast<int>(folded_.intermediates.size());
-            add_note(node, "stops in memory here (" + std::to_string(mosaic.bytes()) + " bytes, written by pass " +
-                               std::to_string(pass + 1) + "): what follows would take more than " +
-                               std::to_string(max_nests_) + (max_nests_ == 1 ? " nest" : " nests, or many that tear cache lines apart"));
+            add_note(node, "written to memory here, " + std::to_string(mosaic.bytes()) + " bytes by pass " +
+                               std::to_string(pass + 1) + ", and read again by pass " + std::to_string(pass + 2) +
+                               ": together with what follows it would take more than " + counted(max_nests_, "strided cop") +
+                               " (max_nests)" + (max_nests_ <= kFewNests ? "" : ", or many that use little of each cache line"));
             std::vector<Mosaic> fresh;
             return follow(Base{node}, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()), reader, pass + 1, fresh);
         }
@@ -172,50 +173,72 @@ private:
 
     void note(const Node& node, const Mosaic& mosaic, const std::vector<Mosaic>& path) {
         if (!arrived(node)) return;
-        std::string text = to_string(mosaic.shape()) + " = " + mosaic.describe();
+        std::string text = to_string(mosaic.shape()) + ": " + mosaic.describe();
         for (std::size_t back = 2; back <= path.size() && node.step > 0; ++back) {
             if (path[path.size() - back] != mosaic) continue;
             const std::size_t since = node.step - back;
-            text += since == 0 ? ", the source again" : ", undone: as after step " + std::to_string(since);
+            text += since == 0 ? ", the input again" : ", as after step " + std::to_string(since) + " again";
             break;
         }
-        if (node.step > 0 && !path.empty() && path.back() == mosaic) text += ", changes nothing";
+        if (node.step > 0 && !path.empty() && path.back() == mosaic) text += ", nothing changes";
         add_note(node, std::move(text));
     }
 
     void add_note(const Node& node, std::string text) {
         auto& notes = notes_[node.step];
-        if (!notes.empty() && notes.back().text == text) {
-            ++notes.back().times;
+        if (!notes.empty() && notes.back().text == text && notes.back().last + 1 == node.branch) {
+            notes.back().last = node.branch;
         } else if (notes.size() < kNotes) {
-            notes.push_back(Note{std::move(text), 1});
+            notes.push_back(Note{std::move(text), node.branch, node.branch});
+        } else {
+            notes_left_.insert(node.step);
         }
     }
 
-    // One paragraph per step from the notes, then where each output comes from.
-    void tell() {
-        std::string& story = folded_.story;
+    // One paragraph per step from the notes, then how each output is written.
+    void describe() {
+        std::string& trace = folded_.trace;
         for (std::size_t step = 0; step < notes_.size(); ++step) {
             const std::size_t branches = chain_.levels()[step]->shapes.size();
-            story += step == 0 ? "source" : "step " + std::to_string(step) + " " + chain_.steps()[step - 1]->text();
-            if (branches != 1) story += ": " + std::to_string(branches) + " branches";
-            story += "\n";
+            trace += step == 0 ? "input\n" : heading(step);
             for (const Note& note : notes_[step]) {
-                story += "    " + note.text + (note.times > 1 ? " (" + std::to_string(note.times) + " times)" : "") + "\n";
+                trace += "    ";
+                if (branches > 1) trace += "output " + range(note) + ": ";
+                trace += note.text + "\n";
             }
-            if (notes_[step].size() == kNotes) story += "    ...\n";
+            if (notes_left_.contains(step)) trace += "    ...\n";
         }
-        for (std::size_t i = 0; i < folded_.outputs.size() && i <= kNotes; ++i) {
+        for (std::size_t i = 0; i < folded_.outputs.size(); ++i) {
             if (i == kNotes) {
-                story += "...\n";
+                trace += "...\n";
                 break;
             }
-            const Stop& stop = folded_.outputs[i];
-            const std::vector<Nest> nests = stop.mosaic.dense_nests();
-            story += "output " + std::to_string(i) + ": pass " + std::to_string(stop.pass + 1) + ", " +
-                     (nests.size() == 1 ? "1 nest" : std::to_string(nests.size()) + " nests") +
-                     (is_plain_copy(nests) ? ", a plain copy" : "") + "\n";
+            const Written& output = folded_.outputs[i];
+            const std::vector<Nest> nests = output.mosaic.dense_nests();
+            trace += "output " + std::to_string(i) + ": written by pass " + std::to_string(output.pass + 1) + " in " +
+                     (is_plain_copy(nests) ? "one copy of consecutive bytes" : counted(nests.size(), "strided cop")) + "\n";
         }
+    }
+
+    // "step 2 split(axis=1, num_splits=2): 2 outputs"
+    std::string heading(std::size_t step) const {
+        const Step& made = *chain_.steps()[step - 1];
+        const Level& level = *chain_.levels()[step];
+        const std::size_t count = level.shapes.size();
+        std::string text = "step " + std::to_string(step) + " " + made.text();
+        if (made.turns(count)) {
+            const Branches& active = level.active;
+            text += active.end - active.begin == count ? ": to every output again"
+                                                       : ": to output " + std::to_string(active.begin) + " of " + std::to_string(count);
+        } else if (made.splits()) {
+            text += ": " + std::to_string(count) + (count == 1 ? " output" : " outputs");
+        }
+        return text + "\n";
+    }
+
+    // "1 strided copy", "3 strided copies"
+    static std::string counted(std::size_t count, const std::string& stem) {
+        return std::to_string(count) + " " + stem + (count == 1 ? "y" : "ies");
     }
 
     // Whether the nests of a row-major array copy consecutive bytes.
@@ -225,18 +248,24 @@ private:
         return loops.empty() || (loops.size() == 1 && loops[0].src_stride == loops[0].dst_stride);
     }
 
-    // A line of the story, and how many branches in a row it is true of.
+    // A line of the trace, and the branches, first to last, that it is true of.
     struct Note {
         std::string text;
-        std::size_t times;
+        std::size_t first;
+        std::size_t last;
     };
+    static std::string range(const Note& note) {
+        return note.first == note.last ? std::to_string(note.first)
+                                       : std::to_string(note.first) + " to " + std::to_string(note.last);
+    }
     static constexpr std::size_t kNotes = 12;  // per step, so that a thousand branches stay readable
 
     const Chain& chain_;
     std::size_t max_nests_;
     std::map<Node, Cost> costs_;
-    std::set<std::pair<Base, Node>> stops_;
+    std::set<std::pair<Base, Node>> written_;
     std::vector<std::vector<Note>> notes_;
+    std::set<std::size_t> notes_left_;  // the steps with more of them
     Folded folded_;
 };
 
@@ -247,15 +276,15 @@ Folded fold(const Chain& chain, std::size_t max_nests) { return Folder(chain, ma
 std::vector<Transfer> Folded::transfers(std::size_t pass, const std::vector<Dims>& strides) const {
     std::vector<Transfer> all;
     int dst = 0;
-    const auto append = [&](const Stop& stop, std::vector<Nest> nests) {
-        for (Nest& nest : nests) all.push_back(Transfer{stop.source, dst, std::move(nest)});
+    const auto append = [&](const Written& written, std::vector<Nest> nests) {
+        for (Nest& nest : nests) all.push_back(Transfer{written.source, dst, std::move(nest)});
     };
     for (std::size_t i = 0; i < outputs.size(); ++i, ++dst) {
         if (outputs[i].pass != pass) continue;
         append(outputs[i], strides.empty() ? outputs[i].mosaic.dense_nests() : outputs[i].mosaic.nests(strides[i]));
     }
-    for (const Stop& stop : intermediates) {
-        if (stop.pass == pass) append(stop, stop.mosaic.dense_nests());
+    for (const Written& written : intermediates) {
+        if (written.pass == pass) append(written, written.mosaic.dense_nests());
         ++dst;
     }
     return all;

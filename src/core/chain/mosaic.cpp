@@ -246,8 +246,8 @@ std::vector<Nest> Mosaic::dense_nests() const {
 }
 
 std::string Mosaic::describe() const {
-    if (empty()) return "[empty]";
-    if (pieces_.size() > 1) return "[" + std::to_string(pieces_.size()) + " boxes]";
+    if (empty()) return "empty";
+    if (pieces_.size() > 1) return "in " + std::to_string(pieces_.size()) + " blocks";
     std::string text;
     for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
         const auto& terms = pieces_.front().axes[axis].terms;

@@ -53,7 +53,7 @@ public:
     // The same for a row-major array: fewer, since they may cross axes.
     std::vector<Nest> dense_nests() const;
     // "[4@9744, 58@84 2@4872, 21@4]": the digits of every axis as length@source stride in bytes, and
-    // " from byte 84" where they start at an offset; "[3 boxes]" where it has several pieces.
+    // " from byte 84" where they start at an offset; "in 3 blocks" where it has several pieces.
     std::string describe() const;
 
     bool operator==(const Mosaic&) const = default;
