@@ -274,13 +274,16 @@ void register_built_chain(PyObject* module) {
                                   {Py_tp_getset, properties},
                                   {Py_tp_members, members},
                                   {0, nullptr}};
-    static PyType_Spec spec{"dnnmove._core.BuiltChain", sizeof(Object), 0,
+    static PyType_Spec spec{"dnnmove.BuiltChain", sizeof(Object), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
                                 Py_TPFLAGS_IMMUTABLETYPE,
                             slots};
     type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).release());
     static PyMethodDef functions[] = {{"_restore_built", restore, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
     if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};
+    // Only PyType_FromSpec reads it; help() would show it.
+    if (PyDict_DelItemString(type->tp_dict, "__vectorcalloffset__") != 0) throw PythonError{};
+    PyType_Modified(type);
     if (PyModule_AddObjectRef(module, "BuiltChain", reinterpret_cast<PyObject*>(type)) != 0) throw PythonError{};
 }
 

@@ -12,6 +12,7 @@
 #include "built_chain.hpp"
 #include "chain_docs.hpp"
 #include "errors.hpp"
+#include "function.hpp"
 #include "integers.hpp"
 #include "memory.hpp"
 #include "parse.hpp"
@@ -291,6 +292,7 @@ void register_chain(py::module_& module) {
         .def("__copy__", [](const py::object& self) { return self; })
         .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; }, py::arg("memo"))
         .def("__repr__", &repr);
+    present(type);
     module.def("_restore_chain", &restore);
     // The methods that add a step.
     module.attr("_steps") = py::make_tuple("shuffle", "shuffle_channels", "transpose", "variadic_split", "split", "broadcast",

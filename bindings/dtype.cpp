@@ -1,7 +1,10 @@
-// Data types: any fixed-size NumPy dtype, and the ml_dtypes names oneDNN users know.
+// Data types: any fixed-size NumPy dtype, by the names that users of NumPy, ml_dtypes, oneDNN and torch know.
 #include "dtype.hpp"
 
 #include <string>
+
+#include "errors.hpp"
+#include "layout/format_tag.hpp"
 
 namespace py = pybind11;
 
@@ -10,6 +13,44 @@ namespace {
 
 py::dtype np_dtype(const py::handle& value) {
     return py::reinterpret_borrow<py::dtype>(py::module_::import("numpy").attr("dtype")(value));
+}
+
+py::object ml_dtype(const char* name) { return py::module_::import("ml_dtypes").attr(name); }
+
+// What a name stands for where NumPy has none of its own for it: a name of ml_dtypes, or oneDNN's word.
+py::object named(const std::string& name) {
+    if (name == "bfloat16" || name == "float8_e4m3fn" || name == "float8_e5m2") return ml_dtype(name.c_str());
+    if (name == "bf16") return ml_dtype("bfloat16");
+    if (name == "f32") return py::str("float32");
+    if (name == "f64") return py::str("float64");
+    if (name == "s32") return py::str("int32");
+    if (name == "s8") return py::str("int8");
+    const auto refuse = [&name](const char* theirs, const char* ours) {
+        throw ValueError("dtype ('" + name + "') has two readings: NumPy's " + theirs + " and oneDNN's " + ours +
+                         "; say np.dtype('" + name + "') or DataType." + name);
+    };
+    if (name == "f16") refuse("longdouble (16 bytes)", "float16 (2 bytes)");
+    if (name == "u8") refuse("uint64 (8 bytes)", "uint8 (1 byte)");
+    return py::str(name);
+}
+
+// torch's types are called "torch.float32"; NumPy and ml_dtypes have the same names behind the dot.
+bool is_torch(py::handle value) { return type_name(value.ptr()) == "torch.dtype"; }
+
+py::object of_torch(py::handle value) {
+    const auto name = py::str(value).cast<std::string>();
+    const std::size_t dot = name.find('.');
+    return named(dot == name.npos ? name : name.substr(dot + 1));
+}
+
+bool is_layout(py::handle value) {
+    if (!py::isinstance<py::str>(value)) return false;
+    try {
+        parse_format_tag(value.cast<std::string>());
+        return true;
+    } catch (const ValueError&) {
+        return false;
+    }
 }
 
 }  // namespace
@@ -30,13 +71,16 @@ py::dtype to_dtype(py::handle value) {
         dtype = py::reinterpret_borrow<py::dtype>(value);
     } else {
         py::object what = py::reinterpret_borrow<py::object>(value);
-        if (py::isinstance<py::str>(value)) {
-            const auto name = value.cast<std::string>();
-            if (name == "bfloat16" || name == "float8_e4m3fn" || name == "float8_e5m2") {
-                what = py::module_::import("ml_dtypes").attr(name.c_str());
-            }
+        if (py::isinstance<py::str>(value)) what = named(value.cast<std::string>());
+        if (is_torch(value)) what = of_torch(value);
+        try {
+            dtype = np_dtype(what);
+        } catch (py::error_already_set& error) {
+            if (!error.matches(PyExc_TypeError)) throw;
+            throw TypeError("dtype (" + short_repr(value.ptr()) +
+                            ") must be a data type: anything numpy.dtype takes, 'bfloat16', a DataType, or torch's" +
+                            (is_layout(value) ? "; it is a layout, which comes after the dtype" : ""));
         }
-        dtype = np_dtype(what);
     }
     check_movable(dtype, "dtype");
     return dtype;

@@ -1,4 +1,4 @@
-// Data types: any fixed-size NumPy dtype, and the ml_dtypes names oneDNN users know.
+// Data types: any fixed-size NumPy dtype, by the names that users of NumPy, ml_dtypes, oneDNN and torch know.
 #pragma once
 
 #include "operand.hpp"
@@ -9,8 +9,9 @@
 
 namespace dnnmove::python {
 
-// What np.dtype() takes, plus "bfloat16", "float8_e4m3fn", "float8_e5m2". Throws TypeError for
-// object dtypes and for those without a fixed size.
+// What np.dtype() takes (DataType's members among it), plus "bfloat16", "float8_e4m3fn", "float8_e5m2", torch's types
+// and those of oneDNN's words that NumPy does not know. Throws ValueError for "f16" and "u8", which mean other types to
+// NumPy; TypeError for what is no type, for object dtypes and for those without a fixed size.
 pybind11::dtype to_dtype(pybind11::handle value);
 // Throws TypeError as above for a dtype whose bytes cannot be moved.
 void check_movable(const pybind11::dtype& dtype, const char* argument);

@@ -1,14 +1,13 @@
-// Engine, Stream, PropKind, the ARG_* numbers, and oneDNN's process-wide settings.
+// Engine, Stream, the ARG_* numbers, and oneDNN's process-wide settings.
 #include "engine_stream.hpp"
-
-#include <pybind11/native_enum.h>
 
 #include <limits>
 
+#include "function.hpp"
 #include "gil.hpp"
-#include "parse.hpp"
 #include "objects.hpp"
 #include "onednn.hpp"
+#include "parse.hpp"
 #include "runtime/error.hpp"
 
 namespace py = pybind11;
@@ -18,13 +17,22 @@ namespace {
 
 std::shared_ptr<onednn::Engine> make_engine(const py::object& kind_object, const py::object& index) {
     const std::string kind(parse_text(kind_object.ptr(), "kind"));
-    if (kind != "cpu") throw ValueError("kind ('" + kind + "') must be 'cpu', the only kind of engine here");
+    if (kind != "cpu") {
+        throw ValueError("kind ('" + kind + "') must be 'cpu': dnnmove moves data of the CPU's memory, and has no other engine");
+    }
     const std::int64_t position = parse_integer(index.ptr(), "index");
     const auto count = static_cast<std::int64_t>(onednn::Engine::count());
     if (position < 0 || position >= count) {
         throw ValueError("index (" + std::to_string(position) + ") must lie in [0, " + std::to_string(count) + ")");
     }
     return onednn::Engine::cpu();
+}
+
+// oneDNN's engine::get_count.
+std::size_t count_engines(const py::object& kind_object) {
+    const std::string kind(parse_text(kind_object.ptr(), "kind"));
+    if (kind != "cpu" && kind != "gpu") throw ValueError("kind ('" + kind + "') must be 'cpu' or 'gpu'");
+    return kind == "cpu" ? onednn::Engine::count() : 0;
 }
 
 int to_positive(const py::object& value, const char* argument) {
@@ -38,7 +46,7 @@ int to_positive(const py::object& value, const char* argument) {
 }  // namespace
 
 void register_engine_stream(py::module_& module) {
-    py::class_<onednn::Engine, std::shared_ptr<onednn::Engine>>(module, "Engine", R"(Where primitives run (oneDNN: ``engine``).
+    py::class_<onednn::Engine, std::shared_ptr<onednn::Engine>> engine(module, "Engine", R"(Where primitives run (oneDNN: ``engine``).
 
 Parameters
 ----------
@@ -57,19 +65,46 @@ Examples
 >>> import dnnmove as dm
 >>> dm.Engine()
 Engine('cpu', 0)
-)")
-        .def(py::init(&make_engine), py::arg("kind") = "cpu", py::arg("index") = 0,
+>>> dm.Engine.count("cpu")
+1
+)");
+    engine.def(py::init(&make_engine), py::arg("kind") = "cpu", py::arg("index") = 0,
              "__init__(self, kind='cpu', index=0)\n--\n\n")
-        .def_property_readonly("kind", [](const onednn::Engine&) { return "cpu"; }, "\"cpu\".")
-        .def_property_readonly("index", [](const onednn::Engine&) { return 0; }, "0.")
+        .def_static("count", &count_engines, py::arg("kind") = "cpu", R"(count(kind='cpu')
+--
+
+How many engines of a kind there are (oneDNN: ``engine::get_count``).
+
+Parameters
+----------
+kind : str, default "cpu"
+    "cpu" or "gpu", of which there are none here.
+
+Returns
+-------
+int
+
+Examples
+--------
+>>> import dnnmove as dm
+>>> dm.Engine.count("gpu")
+0
+)")
+        .def_property_readonly("kind", [](const onednn::Engine&) { return "cpu"; }, "The kind of engine: \"cpu\".")
+        .def_property_readonly("index", [](const onednn::Engine&) { return 0; },
+                               "The engine's position among those of its kind: 0.")
+        .def("__reduce__", [](const py::object& self) {
+            return py::make_tuple(py::type::of(self), py::make_tuple("cpu", 0));
+        })
         .def("__eq__", [](const onednn::Engine&, const py::object& other) -> py::object {
             if (!py::isinstance<onednn::Engine>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
             return py::bool_(true);
         })
         .def("__hash__", [](const onednn::Engine&) { return 1; })
         .def("__repr__", [](const onednn::Engine&) { return "Engine('cpu', 0)"; });
+    present(engine);
 
-    py::class_<onednn::Stream, std::shared_ptr<onednn::Stream>>(module, "Stream", R"(An in-order queue of executions (oneDNN: ``stream``).
+    py::class_<onednn::Stream, std::shared_ptr<onednn::Stream>> stream(module, "Stream", R"(An in-order queue of executions (oneDNN: ``stream``).
 
 Parameters
 ----------
@@ -84,23 +119,29 @@ code that follows oneDNN's flow. One stream may serve many threads.
 Examples
 --------
 >>> import dnnmove as dm
->>> dm.Stream(dm.Engine()).wait()
-)")
-        .def(py::init([](const py::object& engine) {
-                 return std::make_shared<onednn::Stream>(to_engine(engine));
-             }),
+>>> stream = dm.Stream(dm.Engine())
+>>> stream
+Stream(Engine('cpu', 0))
+>>> stream.wait()
+)");
+    stream.def(py::init([](const py::object& on) { return std::make_shared<onednn::Stream>(to_engine(on)); }),
              py::arg("engine") = py::none(), "__init__(self, engine=None)\n--\n\n")
         .def_property_readonly("engine", &onednn::Stream::engine, "The Engine.")
-        .def("wait", &onednn::Stream::wait, py::call_guard<ReleasedGil>(),
-             "wait(self)\n--\n\nReturns when everything that was executed on the stream is done.");
+        .def("wait", &onednn::Stream::wait, py::call_guard<ReleasedGil>(), R"(wait(self)
+--
 
-    py::native_enum<onednn::PropKind>(module, "PropKind", "enum.IntEnum",
-                                      "Kind of propagation, with oneDNN's numbers; `forward` is `forward_training`.")
-        .value("forward_training", onednn::PropKind::forward_training)
-        .value("forward_inference", onednn::PropKind::forward_inference)
-        .value("forward", onednn::PropKind::forward_training)
-        .value("backward_data", onednn::PropKind::backward_data)
-        .finalize();
+Return when everything that was executed on the stream is done (oneDNN: ``stream::wait``).
+
+Examples
+--------
+>>> import dnnmove as dm
+>>> dm.Stream().wait()
+)")
+        .def("__reduce__", [](const py::object& self) {
+            return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("engine")));
+        })
+        .def("__repr__", [](const onednn::Stream&) { return "Stream(Engine('cpu', 0))"; });
+    present(stream);
 
     module.attr("ARG_SRC") = static_cast<int>(onednn::kArgSrc);
     module.attr("ARG_DST") = static_cast<int>(onednn::kArgDst);

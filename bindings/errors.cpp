@@ -89,7 +89,12 @@ std::string short_repr(PyObject* object) {
         PyErr_Clear();
         return type_name(object);
     }
-    std::string shortened(text);
+    std::string shortened;  // on one line
+    for (const char* letter = text; *letter != '\0'; ++letter) {
+        const bool space = *letter == ' ' || *letter == '\n';
+        if (!space) shortened += *letter;
+        if (space && !shortened.empty() && shortened.back() != ' ') shortened += ' ';
+    }
     if (shortened.size() > 60) {
         std::size_t end = 57;
         while (end > 0 && (static_cast<unsigned char>(shortened[end]) & 0xC0U) == 0x80U) --end;

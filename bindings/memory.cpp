@@ -5,6 +5,7 @@
 
 #include "dtype.hpp"
 #include "errors.hpp"
+#include "function.hpp"
 #include "objects.hpp"
 #include "runtime/buffer_pool.hpp"
 #include "runtime/error.hpp"
@@ -121,7 +122,7 @@ bool share_bytes(const Memory& a, const Memory& b) {
 }
 
 void register_memory(py::module_& module) {
-    py::class_<Memory>(module, "Memory", R"(A tensor in memory (oneDNN: ``memory``).
+    py::class_<Memory> type(module, "Memory", R"(A tensor in memory (oneDNN: ``memory``).
 
 Parameters
 ----------
@@ -154,8 +155,8 @@ Examples
 >>> mem.numpy()[1, 2] = 7
 >>> float(x[1, 2])
 7.0
-)")
-        .def(py::init([](const py::object& desc_object, const py::object& engine_object, const py::object& buffer) {
+)");
+    type.def(py::init([](const py::object& desc_object, const py::object& engine_object, const py::object& buffer) {
                  const auto& desc = to_object<MemoryDesc>(desc_object, "desc", "MemoryDesc");
                  std::shared_ptr<onednn::Engine> engine = to_engine(engine_object);
                  if (desc.layout.ndim() > 12) {
@@ -197,6 +198,7 @@ Examples
         .def("__repr__", [](const Memory& memory) {
             return "Memory(" + memory.desc.repr() + (memory.readonly ? ", read-only)" : ")");
         });
+    present(type);
 }
 
 }  // namespace dnnmove::python

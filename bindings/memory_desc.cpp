@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "dtype.hpp"
+#include "errors.hpp"
+#include "function.hpp"
 #include "integers.hpp"
 #include "parse.hpp"
 #include "runtime/error.hpp"
@@ -114,6 +116,14 @@ std::string MemoryDesc::repr() const {
     return text + ")";
 }
 
+const MemoryDesc& to_memory_desc(py::handle value, const char* argument) {
+    if (!py::isinstance<MemoryDesc>(value)) {
+        throw TypeError(std::string(argument) + " (" + short_repr(value.ptr()) + ") must be a MemoryDesc" +
+                        (is_array(value.ptr()) ? "; MemoryDesc.of(array) gives an array's" : ""));
+    }
+    return value.cast<const MemoryDesc&>();
+}
+
 void register_memory_desc(py::module_& module) {
     // What oneDNN itself says, for the tests that hold our layouts against it.
     module.def("_onednn_tags", [] {
@@ -132,7 +142,7 @@ void register_memory_desc(py::module_& module) {
         return py::make_tuple(to_tuple(layout.padded_dims), to_tuple(layout.strides), to_tuple(layout.inner_blocks),
                               to_tuple(layout.inner_indices));
     });
-    py::class_<MemoryDesc>(module, "MemoryDesc", R"(Shape, data type and layout of a tensor (oneDNN: ``memory::desc``).
+    py::class_<MemoryDesc> type(module, "MemoryDesc", R"(Shape, data type and layout of a tensor (oneDNN: ``memory::desc``).
 
 Parameters
 ----------
@@ -164,8 +174,8 @@ Examples
 ((2, 32, 5, 5), (16,), 6400)
 >>> dm.MemoryDesc((2, 3), "int8").strides
 (3, 1)
-)")
-        .def(py::init(&MemoryDesc::parse), py::arg("dims"), py::arg("dtype"), py::arg("layout") = py::none(),
+)");
+    type.def(py::init(&MemoryDesc::parse), py::arg("dims"), py::arg("dtype"), py::arg("layout") = py::none(),
              "__init__(self, dims, dtype, layout=None)\n--\n\n")
         .def_static(
             "of",
@@ -225,6 +235,7 @@ MemoryDesc((3, 2), 'float32', (1, 3))
             const py::object layout = desc.tag.empty() ? strides_of(desc) : py::object(py::str(desc.tag));
             return py::make_tuple(py::type::of(self), py::make_tuple(to_tuple(desc.layout.dims), desc.dtype, layout));
         });
+    present(type);
 }
 
 }  // namespace dnnmove::python

@@ -31,6 +31,9 @@ struct MemoryDesc {
     bool matches(const Operand& array) const;
 };
 
+// The descriptor in an argument; TypeError that says how to get one from an array.
+const MemoryDesc& to_memory_desc(pybind11::handle value, const char* argument);
+
 void register_memory_desc(pybind11::module_& module);
 
 }  // namespace dnnmove::python

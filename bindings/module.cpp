@@ -8,10 +8,12 @@
 #include "eager.hpp"
 #include "engine_stream.hpp"
 #include "errors.hpp"
+#include "function.hpp"
 #include "memory.hpp"
 #include "memory_desc.hpp"
 #include "onednn_errors.hpp"
 #include "openvino_ops.hpp"
+#include "prop_kind.hpp"
 #include "reorder.hpp"
 #include "runtime.hpp"
 #include "shuffle.hpp"
@@ -35,6 +37,7 @@ PYBIND11_MODULE(_core, module) {
     dnnmove::register_errors(module);
     dnnmove::python::register_onednn_errors(module);
     dnnmove::register_runtime(module);
+    dnnmove::python::register_prop_kind(module);
     dnnmove::python::register_engine_stream(module);
     dnnmove::python::register_memory_desc(module);
     dnnmove::python::register_memory(module);
@@ -44,4 +47,6 @@ PYBIND11_MODULE(_core, module) {
     dnnmove::python::register_reorder(module);
     dnnmove::python::register_shuffle(module);
     dnnmove::register_tuning(module);
+    dnnmove::present(module);
+    dnnmove::name_pybind11_types();
 }

@@ -7,6 +7,7 @@
 #include "errors.hpp"
 #include "operand.hpp"
 #include "runtime/threads.hpp"
+#include "suggest.hpp"
 
 namespace dnnmove {
 namespace {
@@ -41,47 +42,99 @@ std::optional<Dims> integers_of_array(PyObject* object, std::string_view name, b
     return values;
 }
 
+// Empty for what is no valid text, as a lone surrogate.
+std::string_view text_of(PyObject* string) {
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(string, &size);
+    if (text == nullptr) PyErr_Clear();
+    return text == nullptr ? std::string_view() : std::string_view(text, static_cast<std::size_t>(size));
+}
+
 }  // namespace
 
-Signature::Signature(const char* function, std::initializer_list<const char*> names, std::size_t positional,
+Signature::Signature(std::string function, std::initializer_list<const char*> names, std::size_t positional,
                      std::size_t required)
-    : function_(function), size_(names.size()), positional_(positional), required_(required) {
-    std::size_t i = 0;
-    for (const char* name : names) {
-        names_[i] = PyUnicode_InternFromString(name);
-        if (names_[i++] == nullptr) throw PythonError{};
+    : function_(std::move(function)), positional_(positional), required_(required) {
+    for (const char* name : names) add(name);
+}
+
+Signature::Signature(std::string function, std::string_view text) : function_(std::move(function)) {
+    bool keyword_only = false;
+    int depth = 0;  // of brackets, which defaults may have
+    std::size_t begin = 1;
+    for (std::size_t end = 1; end < text.size(); ++end) {
+        if (depth == 0 && (text[end] == ',' || end + 1 == text.size())) {
+            const std::string_view parameter = text.substr(begin, end - begin);
+            const std::string_view name = parameter.substr(0, parameter.find('='));
+            begin = end + 2;  // ", "
+            if (name == "*") keyword_only = true;
+            if (name.empty() || name == "*" || name == "self") continue;
+            add(name);
+            if (!keyword_only) ++positional_;
+            if (name.size() == parameter.size()) ++required_;
+        }
+        if (text[end] == '(') ++depth;
+        if (text[end] == ')') --depth;
     }
 }
 
-void Signature::parse_slowly(PyObject* const* args, std::size_t count, PyObject* keywords,
-                             std::array<PyObject*, kMaxParameters>& values) const {
-    const auto function = [this] { return std::string(function_) + "()"; };
-    if (count > positional_) {
-        throw TypeError(function() + " takes at most " + std::to_string(positional_) + " positional arguments, but " +
-                        std::to_string(count) + " were given");
+void Signature::add(std::string_view name) {
+    PyRef text = checked(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+    PyObject* interned = text.release();
+    PyUnicode_InternInPlace(&interned);
+    names_.push_back(interned);
+}
+
+std::size_t Signature::find(PyObject* keyword) const {
+    std::size_t i = 0;
+    while (i < names_.size() && names_[i] != keyword) ++i;
+    if (i < names_.size()) return i;
+    i = 0;
+    while (i < names_.size() && PyUnicode_Compare(names_[i], keyword) != 0) ++i;
+    return i;
+}
+
+std::size_t Signature::misfits(std::size_t count, PyObject* keywords) const {
+    std::size_t misfits = count > positional_ ? count - positional_ : 0;
+    const Py_ssize_t given = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+    for (Py_ssize_t k = 0; k < given; ++k) {
+        if (find(PyTuple_GET_ITEM(keywords, k)) == names_.size()) ++misfits;
     }
-    values.fill(nullptr);
+    return misfits;
+}
+
+void Signature::parse_slowly(PyObject* const* args, std::size_t count, PyObject* keywords,
+                             std::span<PyObject*> values) const {
+    if (count > positional_) {
+        const std::string limit = positional_ == 0   ? "no positional arguments"
+                                  : positional_ == 1 ? "at most 1 positional argument"
+                                                     : "at most " + std::to_string(positional_) + " positional arguments";
+        std::string text = function_ + "() takes " + limit + ", but " + std::to_string(count) +
+                           (count == 1 ? " was given" : " were given");
+        if (positional_ < names_.size() && count <= names_.size()) {
+            text += ": " + short_repr(names_[positional_]) + " is given by keyword only";
+        }
+        throw TypeError(text);
+    }
     for (std::size_t i = 0; i < count; ++i) values[i] = args[i];
     const Py_ssize_t given = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
     for (Py_ssize_t k = 0; k < given; ++k) {
         PyObject* keyword = PyTuple_GET_ITEM(keywords, k);
-        std::size_t i = 0;
-        while (i < size_ && names_[i] != keyword) ++i;
-        if (i == size_) {
-            i = 0;
-            while (i < size_ && PyUnicode_Compare(names_[i], keyword) != 0) ++i;
-        }
-        if (i == size_) {
-            throw TypeError(function() + " got an unexpected keyword argument " + short_repr(keyword));
+        const std::size_t i = find(keyword);
+        if (i == names_.size()) {
+            std::vector<std::string_view> names;
+            for (PyObject* name : names_) names.push_back(text_of(name));
+            throw TypeError(function_ + "() got an unexpected keyword argument " + short_repr(keyword) +
+                            suggestion(text_of(keyword), names));
         }
         if (values[i] != nullptr) {
-            throw TypeError(function() + " got multiple values for argument " + short_repr(keyword));
+            throw TypeError(function_ + "() got multiple values for argument " + short_repr(keyword));
         }
         values[i] = args[count + static_cast<std::size_t>(k)];
     }
     for (std::size_t i = 0; i < required_; ++i) {
         if (values[i] == nullptr) {
-            throw TypeError(function() + " missing required argument " + short_repr(names_[i]));
+            throw TypeError(function_ + "() missing required argument " + short_repr(names_[i]));
         }
     }
 }

@@ -6,7 +6,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "view/dims.hpp"
 
@@ -17,8 +20,11 @@ inline constexpr std::size_t kMaxParameters = 6;
 // The parameters of one function: names in order, how many may be positional and how many are required.
 class Signature {
 public:
-    Signature(const char* function, std::initializer_list<const char*> names, std::size_t positional,
+    // `function` is what errors call it.
+    Signature(std::string function, std::initializer_list<const char*> names, std::size_t positional,
               std::size_t required);
+    // From the text that inspect reads, as in "(self, axis=1, *, tune=False)"; a leading self is no parameter.
+    Signature(std::string function, std::string_view text);
 
     // Fills `values` (borrowed, null where absent) from a vectorcall; TypeError as Python words it.
     void parse(PyObject* const* args, std::size_t count, PyObject* keywords,
@@ -27,18 +33,28 @@ public:
             for (std::size_t i = 0; i < kMaxParameters; ++i) values[i] = i < count ? args[i] : nullptr;
             return;
         }
+        values.fill(nullptr);
         parse_slowly(args, count, keywords, values);
     }
+    // TypeError where the arguments of a vectorcall do not fit.
+    void check(PyObject* const* args, std::size_t count, PyObject* keywords) const {
+        if (keywords == nullptr && count <= positional_ && count >= required_) return;
+        std::vector<PyObject*> values(names_.size());
+        parse_slowly(args, count, keywords, values);
+    }
+    // How many arguments have no place: keywords that it does not know and positions that it does not have.
+    std::size_t misfits(std::size_t count, PyObject* keywords) const;
 
 private:
-    void parse_slowly(PyObject* const* args, std::size_t count, PyObject* keywords,
-                      std::array<PyObject*, kMaxParameters>& values) const;
+    // `values` are null, one for each parameter at least.
+    void parse_slowly(PyObject* const* args, std::size_t count, PyObject* keywords, std::span<PyObject*> values) const;
+    void add(std::string_view name);
+    std::size_t find(PyObject* keyword) const;
 
-    const char* function_;
-    std::array<PyObject*, kMaxParameters> names_{};  // interned
-    std::size_t size_;
-    std::size_t positional_;
-    std::size_t required_;
+    std::string function_;
+    std::vector<PyObject*> names_;  // interned
+    std::size_t positional_ = 0;
+    std::size_t required_ = 0;
 };
 
 // An integer: anything with __index__, never bool. TypeError, or ValueError beyond 64 bits

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "call.hpp"
@@ -25,15 +24,32 @@ namespace {
 using python::Executable;
 using python::Port;
 
+// A primitive type: what it was made of, and how its calls look.
+struct Type {
+    PrimitiveType made;
+    Signature create;
+    Signature create_otherwise;  // `pd` and `desc` go for one another
+    Signature call;
+    Signature execute;
+
+    explicit Type(const PrimitiveType& type)
+        : made(type),
+          create(type.name, {type.argument}, 1, 1),
+          create_otherwise(type.name, {std::string_view(type.argument) == "pd" ? "desc" : "pd"}, 1, 1),
+          call(std::string(type.name) + " primitive", {"x", "out"}, 1, 1),
+          execute(std::string(type.name) + ".execute", {"stream", "args"}, 2, 2) {}
+};
+
 struct State {
     std::shared_ptr<const Executable> executable;
-    PyRef desc;
+    PyRef made_from;
+    std::string problem;
+    const Type* type = nullptr;
     std::vector<CheckedPort> sources;
     std::vector<CheckedPort> destinations;
     std::int64_t bytes = 0;
 
-    State(std::shared_ptr<const Executable> runs, PyObject* made_from)
-        : executable(std::move(runs)), desc(PyRef::share(made_from)) {
+    explicit State(std::shared_ptr<const Executable> runs) : executable(std::move(runs)) {
         for (const Port& port : executable->sources) sources.emplace_back(port);
         for (const Port& port : executable->destinations) {
             destinations.emplace_back(port);
@@ -138,11 +154,10 @@ bool is_split(const State& state) {
 
 PyObject* primitive_call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) noexcept {
     try {
-        static const Signature signature("primitive", {"x", "out"}, 1, 1);
-        std::array<PyObject*, kMaxParameters> values;
-        signature.parse(args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), keywords, values);
-        PyObject* out = values[1] == Py_None ? nullptr : values[1];
         const State& state = state_of(self);
+        std::array<PyObject*, kMaxParameters> values;
+        state.type->call.parse(args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), keywords, values);
+        PyObject* out = values[1] == Py_None ? nullptr : values[1];
         if (is_split(state)) return call_many(state, values[0], out);
         Operand x;
         x.read(values[0], "x");
@@ -151,6 +166,10 @@ PyObject* primitive_call(PyObject* self, PyObject* const* args, std::size_t flag
     } catch (...) {
         return set_python_error();
     }
+}
+
+PyObject* primitive_call_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
+    return primitive_call(self, args, static_cast<std::size_t>(count), keywords);
 }
 
 std::string describe(const Port& port) { return port.name + " (argument " + std::to_string(port.arg) + ")"; }
@@ -216,10 +235,14 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
 
 PyObject* primitive_execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
     try {
-        static const Signature signature("execute", {"stream", "args"}, 2, 2);
+        const State& state = state_of(self);
+        if (count == 1 && PyDict_Check(args[0])) {
+            throw TypeError(std::string(state.type->made.name) + ".execute() takes a stream before args: execute(None, " +
+                            "{...}) or execute(Stream(), {...})");
+        }
         std::array<PyObject*, kMaxParameters> values;
-        signature.parse(args, static_cast<std::size_t>(count), keywords, values);
-        execute_with(state_of(self), values[0], values[1]);
+        state.type->execute.parse(args, static_cast<std::size_t>(count), keywords, values);
+        execute_with(state, values[0], values[1]);
         Py_RETURN_NONE;
     } catch (...) {
         return set_python_error();
@@ -246,14 +269,18 @@ PyObject* primitive_impl_info(PyObject* self, void*) noexcept {
     }
 }
 
+PyObject* primitive_kind(PyObject* self, void*) noexcept { return PyUnicode_FromString(state_of(self).type->made.kind); }
+
+// For pickle and copy: the type, and the descriptor to make it from again.
+PyObject* primitive_reduce(PyObject* self, PyObject*) noexcept {
+    return Py_BuildValue("(O(O))", reinterpret_cast<PyObject*>(Py_TYPE(self)), state_of(self).made_from.get());
+}
+
 PyObject* primitive_repr(PyObject* self) noexcept {
     try {
         const State& state = state_of(self);
-        const PyRef desc = checked(PyObject_Repr(state.desc.get()));
-        const char* name = PyUnicode_AsUTF8(desc.get());
-        if (name == nullptr) throw PythonError{};
-        const std::string_view type = Py_TYPE(self)->tp_name;
-        return text("<" + std::string(type.substr(type.rfind('.') + 1)) + " from " + name + ", " + state.executable->impl_info() + ">");
+        return text("<" + std::string(state.type->made.name) + " of " + state.problem + ": " +
+                    state.executable->impl_info() + ">");
     } catch (...) {
         return set_python_error();
     }
@@ -266,23 +293,34 @@ void primitive_dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 
-// The builder of each type, kept as a capsule in the type's dict; found through the base class for
-// a Python subclass.
-constexpr const char* kBuilder = "_dnnmove_builder";
+// Where a type's dict has its Type, in a capsule.
+constexpr const char* kType = "_dnnmove_type";
 
 PyObject* primitive_new(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcept {
     try {
-        PyObject* desc = nullptr;
-        static const char* names[] = {"desc", nullptr};
-        static const char* pd_names[] = {"pd", nullptr};
-        const bool pd = keywords != nullptr && PyDict_GetItemString(keywords, "pd") != nullptr;
-        if (PyArg_ParseTupleAndKeywords(args, keywords, "O", const_cast<char**>(pd ? pd_names : names), &desc) == 0) {
-            return nullptr;
+        const PyRef capsule = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), kType));
+        const auto* described = static_cast<const Type*>(PyCapsule_GetPointer(capsule.get(), kType));
+        if (described == nullptr) throw PythonError{};
+        // As a vectorcall has them: values of keywords behind the positional ones, names in a tuple.
+        std::vector<PyObject*> given(PySequence_Fast_ITEMS(args), PySequence_Fast_ITEMS(args) + PyTuple_GET_SIZE(args));
+        const std::size_t count = given.size();
+        PyRef names;
+        if (keywords != nullptr) {
+            const PyRef keys = checked(PyDict_Keys(keywords));
+            names = checked(PyList_AsTuple(keys.get()));
+            for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names.get()); ++k) {
+                given.push_back(PyDict_GetItem(keywords, PyTuple_GET_ITEM(names.get(), k)));
+            }
         }
-        const PyRef capsule = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), kBuilder));
-        void* pointer = PyCapsule_GetPointer(capsule.get(), kBuilder);
-        if (pointer == nullptr) throw PythonError{};
-        auto state = std::make_unique<State>((*static_cast<Builder*>(pointer))(desc), desc);
+        const bool otherwise =
+            described->create_otherwise.misfits(count, names.get()) < described->create.misfits(count, names.get());
+        std::array<PyObject*, kMaxParameters> values;
+        (otherwise ? described->create_otherwise : described->create).parse(given.data(), count, names.get(), values);
+        BuiltPrimitive built = described->made.build(values[0]);
+        auto state = std::make_unique<State>(std::move(built.executable));
+        state->made_from = PyRef::steal(built.made_from.release().ptr());
+        state->problem = std::move(built.problem);
+        state->type = described;
         PyObject* self = type->tp_alloc(type, 0);
         if (self == nullptr) return nullptr;
         auto* primitive = reinterpret_cast<Primitive*>(self);
@@ -293,6 +331,31 @@ PyObject* primitive_new(PyTypeObject* type, PyObject* args, PyObject* keywords) 
         return set_python_error();
     }
 }
+
+constexpr const char* kCallDoc = R"doc(__call__($self, x, *, out=None)
+--
+
+Run on an array that lies exactly as the descriptor says.
+
+Parameters
+----------
+x : array or Memory
+    Of the descriptor's dtype, dims and strides.
+out : array or Memory, optional
+    Receives the result, as its descriptor says (a sequence for VariadicSplit); shares no byte with `x`.
+
+Returns
+-------
+array or Memory, or a tuple of them for VariadicSplit
+    `out`, or new memory of the kind of `x`.
+
+Raises
+------
+TypeError
+    `x` or `out` is no array.
+ValueError
+    `x` or `out` does not match its descriptor, `out` is read-only or shares memory with `x`.
+)doc";
 
 constexpr const char* kExecuteDoc = R"doc(execute($self, stream, args)
 --
@@ -328,14 +391,19 @@ str
 
 }  // namespace
 
-py::object make_primitive_type(py::module_& module, const char* name, const char* doc, Builder build) {
+py::object make_primitive_type(py::module_& module, const PrimitiveType& made) {
     static PyMethodDef methods[] = {
+        // Beside the slot, so that the call has a signature and help of its own.
+        {"__call__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(primitive_call_method)),
+         METH_FASTCALL | METH_KEYWORDS | METH_COEXIST, kCallDoc},
         {"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(primitive_execute)),
          METH_FASTCALL | METH_KEYWORDS, kExecuteDoc},
         {"explain", primitive_explain, METH_NOARGS, kExplainDoc},
+        {"__reduce__", primitive_reduce, METH_NOARGS, nullptr},
         {nullptr, nullptr, 0, nullptr}};
     static PyGetSetDef properties[] = {
         {"impl_info_str", primitive_impl_info, nullptr, "The implementation, as \"native:avx512\".", nullptr},
+        {"kind", primitive_kind, nullptr, "What it does: \"shuffle\", \"shuffle_channels\", \"transpose\", ...", nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyMemberDef members[] = {
         {"__vectorcalloffset__", T_PYSSIZET, offsetof(Primitive, call), READONLY, nullptr},
@@ -347,20 +415,22 @@ py::object make_primitive_type(py::module_& module, const char* name, const char
                            {Py_tp_methods, methods},
                            {Py_tp_getset, properties},
                            {Py_tp_members, members},
-                           {Py_tp_doc, const_cast<char*>(doc)},
+                           {Py_tp_doc, const_cast<char*>(made.doc)},
                            {0, nullptr}};
     // The name must outlive the type.
-    auto* full_name = new std::string(std::string("dnnmove._core.") + name);
+    auto* full_name = new std::string(std::string("dnnmove.") + made.name);
     PyType_Spec spec{full_name->c_str(), sizeof(Primitive), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
     PyRef type = checked(PyType_FromSpec(&spec));
-    const PyRef builder = checked(PyCapsule_New(new Builder(build), kBuilder, nullptr));
-    if (PyObject_SetAttrString(type.get(), kBuilder, builder.get()) != 0) throw PythonError{};
-    module.attr(name) = py::handle(type.get());
+    // Only PyType_FromSpec reads it; help() would show it.
+    if (PyObject_DelAttrString(type.get(), "__vectorcalloffset__") != 0) throw PythonError{};
+    const PyRef described = checked(PyCapsule_New(new Type(made), kType, nullptr));
+    if (PyObject_SetAttrString(type.get(), kType, described.get()) != 0) throw PythonError{};
+    module.attr(made.name) = py::handle(type.get());
     return py::reinterpret_steal<py::object>(type.release());
 }
 
 void execute_arguments(std::shared_ptr<const Executable> executable, PyObject* stream, PyObject* args) {
-    execute_with(State(std::move(executable), Py_None), stream, args);
+    execute_with(State(std::move(executable)), stream, args);
 }
 
 }  // namespace dnnmove

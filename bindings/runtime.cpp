@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "function.hpp"
 #include "onednn.hpp"
 #include "parse.hpp"
 #include "plan_cache.hpp"
@@ -24,6 +25,7 @@ class ThreadLimit {
 public:
     explicit ThreadLimit(int threads) : threads_(threads) {}
     void enter() { before_.push_back(exchange_thread_limit(threads_)); }
+    int threads() const { return threads_; }
     void exit() {
         if (before_.empty()) throw ValueError("num_threads was not entered");
         exchange_thread_limit(before_.back());
@@ -101,9 +103,11 @@ void register_runtime(py::module_& module) {
     module.def(
         "set_num_threads", [](py::handle n) { set_num_threads(parse_threads(n.ptr(), "n")); }, py::arg("n"),
         "set_num_threads(n)\n--\n\nSet how many threads a call of this process may use, for dnnmove only.\n\n"
-        "Parameters\n----------\nn : int\n    In [1, 4096].");
+        "Parameters\n----------\nn : int\n    In [1, 4096].\n\n"
+        "Examples\n--------\n>>> import dnnmove as dm\n>>> dm.set_num_threads(dm.get_num_threads())");
     module.def("get_num_threads", &get_num_threads,
-               "get_num_threads()\n--\n\nReturn how many threads a call on this thread may use.\n\nReturns\n-------\nint");
+               "get_num_threads()\n--\n\nReturn how many threads a call on this thread may use.\n\nReturns\n-------\nint\n\n"
+               "Examples\n--------\n>>> import dnnmove as dm\n>>> dm.get_num_threads() >= 1\nTrue");
     process_pool();  // and so does a wrong DNNMOVE_POOL
     module.def(
         "clear_caches",
@@ -111,39 +115,24 @@ void register_runtime(py::module_& module) {
             clear_plans();
             if (BufferPool* pool = process_pool()) pool->clear();
         },
-        R"(clear_caches()
---
-
-Forget all plans, and return the memory kept for new results.
-
-Notes
------
-Plans go as the threads make their next call. The memory of large results (256 KiB and more) is kept when
-they are dropped, since fresh memory costs more than the copy into it: up to a sixteenth of the machine's
-memory, at most 1 GiB, in at most 256 buffers. It goes back to the system here, at once. The environment
-variable DNNMOVE_POOL, read on import, gives another limit in bytes, as in 268435456 or 256M, or turns this
-off: 0.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.clear_caches()
-)");
+        "clear_caches()\n--\n\nForget all plans, and return the memory kept for new results.");
     module.def("_buffer_pool", buffer_pool, "Return the state of the pool of result buffers, None where it is off.");
     module.def("_cached_plans", &cached_plans, "Return the number of plans in the shared cache.");
-    py::class_<ThreadLimit>(module, "num_threads",
+    py::class_<ThreadLimit> limit(module, "num_threads",
                             "Context manager: calls of this thread use at most `n` threads inside.\n\n"
                             "Parameters\n----------\nn : int\n    In [1, 4096].\n\n"
                             "Examples\n--------\n>>> import dnnmove as dm\n>>> with dm.num_threads(1):\n"
-                            "...     dm.get_num_threads()\n1")
-        .def(py::init([](py::handle n) { return ThreadLimit(parse_threads(n.ptr(), "n")); }), py::arg("n"),
+                            "...     dm.get_num_threads()\n1");
+    limit.def(py::init([](py::handle n) { return ThreadLimit(parse_threads(n.ptr(), "n")); }), py::arg("n"),
              "__init__(self, n)\n--\n\n")
         .def("__enter__",
              [](py::object self) {
                  self.cast<ThreadLimit&>().enter();
                  return self;
              })
-        .def("__exit__", [](ThreadLimit& self, const py::args&) { self.exit(); });
+        .def("__exit__", [](ThreadLimit& self, const py::args&) { self.exit(); })
+        .def("__repr__", [](const ThreadLimit& self) { return "num_threads(" + std::to_string(self.threads()) + ")"; });
+    present(limit);
 }
 
 }  // namespace dnnmove

@@ -69,9 +69,8 @@ std::string requested_implementation(const std::string& implementation) {
     return name;
 }
 
-ShuffleDesc ShuffleDesc::make(onednn::PropKind prop, const MemoryDesc& data, std::int64_t axis, std::int64_t group_size) {
-    const bool backward = prop == onednn::PropKind::backward_data;
-    const std::string name = backward ? "diff_data_desc" : "data_desc";
+ShuffleDesc ShuffleDesc::make(onednn::PropKind prop, const MemoryDesc& data, std::int64_t axis, std::int64_t group_size,
+                              const std::string& name) {
     const Layout& layout = data.layout;
     if (layout.ndim() > kMaxDims) {
         throw ValueError(name + " has " + std::to_string(layout.ndim()) + " dimensions, oneDNN objects have at most " +

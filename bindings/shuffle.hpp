@@ -23,8 +23,9 @@ struct ShuffleDesc {
     bool tune = false;  // native only
 
     bool backward() const { return prop == onednn::PropKind::backward_data; }
-    // Throws AxisError and ValueError; messages name `data_desc`, or `diff_data_desc` when backward.
-    static ShuffleDesc make(onednn::PropKind prop, const MemoryDesc& data, std::int64_t axis, std::int64_t group_size);
+    // Throws AxisError and ValueError; `name` is what they call the descriptor.
+    static ShuffleDesc make(onednn::PropKind prop, const MemoryDesc& data, std::int64_t axis, std::int64_t group_size,
+                            const std::string& name);
 };
 
 // A problem and the implementations that can run it, best first, one of them current.
@@ -38,6 +39,8 @@ public:
     const std::shared_ptr<onednn::Engine>& engine() const { return engine_; }
     std::vector<std::string> implementations() const;
     std::string info() const;
+    // "auto", "native", "onednn" or a name, as it was asked for or DNNMOVE_IMPLEMENTATION said.
+    const std::string& choice() const { return choice_; }
     // Moves to the next implementation that the caller's choice allows; false past the last.
     bool next();
     std::int64_t scratchpad_bytes() const;

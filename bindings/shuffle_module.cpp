@@ -1,9 +1,13 @@
 // ShuffleForward and ShuffleBackward as Python sees them: Desc, PrimitiveDesc and the primitive.
+#include "function.hpp"
+#include "made_again.hpp"
 #include "objects.hpp"
 #include "parse.hpp"
 #include "primitive.hpp"
+#include "prop_kind.hpp"
 #include "runtime/error.hpp"
 #include "shuffle.hpp"
+#include "shuffle_docs.hpp"
 
 #include <pybind11/stl.h>
 
@@ -24,35 +28,36 @@ struct PrimitiveDesc {
 };
 
 template <bool kBackward>
-Desc<kBackward> make_desc(onednn::PropKind prop, const MemoryDesc& data, const py::object& axis, const py::object& group,
-                          const py::object& tune) {
-    ShuffleDesc desc = ShuffleDesc::make(prop, data, parse_integer(axis.ptr(), "axis"), parse_integer(group.ptr(), "group_size"));
+Desc<kBackward> make_desc(onednn::PropKind prop, const py::object& data, const py::object& axis, const py::object& group,
+                          const py::object& tune, const char* name) {
+    ShuffleDesc desc = ShuffleDesc::make(prop, to_memory_desc(data, name), parse_integer(axis.ptr(), "axis"),
+                                         parse_integer(group.ptr(), "group_size"), name);
     desc.tune = parse_flag(tune.ptr(), "tune");
     return {std::move(desc)};
 }
 
 onednn::PropKind to_forward_kind(const py::object& value) {
-    if (!py::isinstance<onednn::PropKind>(value)) {
-        throw py::type_error("prop_kind (" + py::repr(value).cast<std::string>() + ") must be a PropKind");
-    }
-    const auto kind = value.cast<onednn::PropKind>();
+    const onednn::PropKind kind = to_prop_kind(value);
     if (kind == onednn::PropKind::backward_data) {
         throw ValueError("prop_kind (backward_data) must be forward_training or forward_inference");
     }
     return kind;
 }
 
-const MemoryDesc& to_desc(const py::object& value, const char* name) {
-    if (!py::isinstance<MemoryDesc>(value)) {
-        throw py::type_error(std::string(name) + " (" + py::repr(value).cast<std::string>() + ") must be a MemoryDesc");
+// oneDNN 3.x names source and destination; a shuffle's are one.
+void check_same(const py::object& source, const char* source_name, const py::object& destination, const char* name) {
+    const MemoryDesc& from = to_memory_desc(source, source_name);
+    const MemoryDesc& to = to_memory_desc(destination, name);
+    if (!(from == to)) {
+        throw ValueError(std::string(name) + " (" + to.repr() + ") must equal " + source_name + " (" + from.repr() +
+                         "): a shuffle changes neither layout nor data type");
     }
-    return value.cast<const MemoryDesc&>();
 }
 
 void check_hint(const ShuffleDesc& desc, const py::object& hint) {
     if (hint.is_none()) return;
     if (!py::isinstance<PrimitiveDesc<false>>(hint)) {
-        throw py::type_error("hint_fwd_pd (" + py::repr(hint).cast<std::string>() + ") must be a ShuffleForward.PrimitiveDesc");
+        throw TypeError("hint_fwd_pd (" + short_repr(hint.ptr()) + ") must be a ShuffleForward.PrimitiveDesc or None");
     }
     const ShuffleDesc& forward = hint.cast<const PrimitiveDesc<false>&>().value.desc();
     const auto check = [](const char* what, const std::string& theirs, const std::string& ours) {
@@ -73,7 +78,7 @@ void define_common(Class& type) {
             return object.value;
         }
     };
-    type.def_property_readonly("prop_kind", [desc_of](const Object& object) { return desc_of(object).prop; }, "The PropKind.")
+    type.def_property_readonly("prop_kind", [desc_of](const Object& object) { return to_python(desc_of(object).prop); }, "The PropKind.")
         .def_property_readonly("axis", [desc_of](const Object& object) { return desc_of(object).axis; },
                                "The shuffled axis, non-negative.")
         .def_property_readonly("group_size", [desc_of](const Object& object) { return desc_of(object).group_size; },
@@ -85,164 +90,161 @@ void define_common(Class& type) {
                                "MemoryDesc of the output: the input's.");
 }
 
-template <bool kBackward>
-std::string repr_of(const char* kind, const ShuffleDesc& desc, const std::string& more) {
-    return std::string("<Shuffle") + (kBackward ? "Backward" : "Forward") + kind + " of " + desc.data.repr() +
-           ", axis=" + std::to_string(desc.axis) + ", group_size=" + std::to_string(desc.group_size) + (desc.tune ? ", tune=True" : "") + more + ">";
+std::string name_of(bool backward) { return backward ? "ShuffleBackward" : "ShuffleForward"; }
+
+// "MemoryDesc((2, 4), 'float32'), axis=1, group_size=2"
+std::string problem_of(const ShuffleDesc& desc) {
+    return desc.data.repr() + ", axis=" + std::to_string(desc.axis) + ", group_size=" + std::to_string(desc.group_size) +
+           (desc.tune ? ", tune=True" : "");
 }
 
-constexpr const char* kForwardDoc = R"(ShuffleForward(pd)
---
+template <bool kBackward>
+BuiltPrimitive build(py::handle problem) {
+    const auto made = [](PrimitiveDesc<kBackward> pd) {
+        auto executable = pd.value.build();
+        std::string text = problem_of(pd.value.desc());
+        return BuiltPrimitive{std::move(executable), py::cast(std::move(pd)), std::move(text)};
+    };
+    if (py::isinstance<PrimitiveDesc<kBackward>>(problem)) return made(problem.cast<const PrimitiveDesc<kBackward>&>());
+    if (py::isinstance<Desc<kBackward>>(problem)) {
+        return made({ShufflePd(problem.cast<const Desc<kBackward>&>().value, nullptr, "auto")});
+    }
+    const std::string name = name_of(kBackward);
+    throw TypeError("pd (" + short_repr(problem.ptr()) + ") must be a " + name + ".PrimitiveDesc or a " + name + ".Desc");
+}
 
-Channel shuffle, forward (oneDNN: ``shuffle_forward``).
-
-With C the length of the axis and G = `group_size`: ``dst[u + v*C/G] = src[u*G + v]``, u in [0, C/G), v in
-[0, G). `group_size` is the size of one group; ``shuffle_channels`` counts groups instead.
-
-Parameters
-----------
-pd : ShuffleForward.PrimitiveDesc or ShuffleForward.Desc
-    The problem; from a Desc the PrimitiveDesc is made with its defaults.
-
-Notes
------
-One primitive may be executed from many threads at once; the GIL is released while it runs.
-Source: MKL-DNN 1.0.4 / oneDNN developer guide, "Shuffle".
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> x = np.arange(6, dtype="f4").reshape(1, 6)
->>> desc = dm.ShuffleForward.Desc(dm.PropKind.forward_inference, dm.MemoryDesc.of(x), axis=1, group_size=3)
->>> fwd = dm.ShuffleForward(dm.ShuffleForward.PrimitiveDesc(desc))
->>> fwd(x).astype(int).tolist()
-[[0, 3, 1, 4, 2, 5]]
-)";
-
-constexpr const char* kBackwardDoc = R"(ShuffleBackward(pd)
---
-
-Channel shuffle, backward (oneDNN: ``shuffle_backward``): the inverse permutation.
-
-Parameters
-----------
-pd : ShuffleBackward.PrimitiveDesc or ShuffleBackward.Desc
-    The problem; from a Desc the PrimitiveDesc is made with its defaults.
-
-Notes
------
-One primitive may be executed from many threads at once; the GIL is released while it runs.
-Source: MKL-DNN 1.0.4 / oneDNN developer guide, "Shuffle".
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> dy = np.arange(6, dtype="f4").reshape(1, 6)
->>> bwd = dm.ShuffleBackward(dm.ShuffleBackward.Desc(dm.MemoryDesc.of(dy), axis=1, group_size=3))
->>> bwd(dy).astype(int).tolist()
-[[0, 2, 4, 1, 3, 5]]
-)";
-
-constexpr const char* kDescDoc = R"(The problem, validated; no data is touched.
-
-Parameters
-----------
-prop_kind : PropKind
-    forward_training or forward_inference (ShuffleForward only).
-data_desc (ShuffleBackward: diff_data_desc) : MemoryDesc
-    Dims, data type and layout of input and output; at most 12 dimensions.
-axis : int
-    In [-ndim, ndim).
-group_size : int
-    The size of one group, in [1, C], dividing C = dims[axis].
-tune : bool, default False
-    Whether the first call measures variants of the native plan and keeps the fastest (see `dnnmove.tuning`).
-
-Raises
-------
-numpy.exceptions.AxisError
-    The axis lies outside.
-ValueError
-    `group_size` does not divide C, C is 0, or strides let elements share bytes.
-)";
-
-constexpr const char* kPdDoc = R"(A problem and the implementations that can run it.
-
-Parameters
-----------
-desc : Desc
-    The problem.
-engine : Engine, optional
-    The CPU engine by default.
-hint_fwd_pd : ShuffleForward.PrimitiveDesc, optional
-    ShuffleBackward only: must agree in dims, axis and group_size.
-implementation : str
-    "auto" takes the first of `implementations`; "native", "onednn" or one of that list forces it. The
-    environment variable DNNMOVE_IMPLEMENTATION replaces "auto".
-
-Raises
-------
-UnimplementedError
-    "onednn" is forced and oneDNN has no implementation, or one that is known to be wrong.
-ValueError
-    The implementation is unknown, or the hint disagrees.
-)";
+// An engine comes first in oneDNN 3.x' spelling only.
+void refuse_engine(const py::object& desc, const char* others) {
+    if (!py::isinstance<onednn::Engine>(desc)) return;
+    throw TypeError("desc (" + short_repr(desc.ptr()) + ") is an Engine: after it come " + others + ", or give a Desc first");
+}
 
 template <bool kBackward>
-std::shared_ptr<const Executable> build(py::handle problem) {
-    if (py::isinstance<PrimitiveDesc<kBackward>>(problem)) {
-        return problem.cast<const PrimitiveDesc<kBackward>&>().value.build();
+PrimitiveDesc<kBackward> make_pd(ShuffleDesc problem, const py::object& engine, const py::object& implementation) {
+    return {ShufflePd(std::move(problem), to_engine(engine), std::string(parse_text(implementation.ptr(), "implementation")))};
+}
+
+// A copy goes on from the implementation at which the original was, where it has that too.
+template <bool kBackward>
+bool move_to(py::handle pd, const std::string& current) {
+    if (!py::isinstance<PrimitiveDesc<kBackward>>(pd)) return false;
+    ShufflePd& value = pd.cast<PrimitiveDesc<kBackward>&>().value;
+    ShufflePd moved = value;
+    while (moved.info() != current) {
+        if (!moved.next()) return true;
     }
-    if (py::isinstance<Desc<kBackward>>(problem)) {
-        return ShufflePd(problem.cast<const Desc<kBackward>&>().value, nullptr, "auto").build();
-    }
-    throw py::type_error("pd (" + py::repr(problem).cast<std::string>() + ") must be a PrimitiveDesc or a Desc");
+    value = std::move(moved);
+    return true;
+}
+
+py::object make_at(const py::object& type, const py::object& arguments, const std::string& current) {
+    py::object pd = type(*arguments);
+    if (!move_to<false>(pd, current)) move_to<true>(pd, current);
+    return pd;
+}
+
+// What __reduce__ returns.
+py::tuple made_at(py::handle type, const py::tuple& arguments, const std::string& current) {
+    return py::make_tuple(py::module_::import("dnnmove._core").attr("_make_at"), py::make_tuple(type, arguments, current));
+}
+
+// Desc and the two spellings of PrimitiveDesc: oneDNN 1.x' from a Desc, and oneDNN 3.x' from the arguments.
+void define_forward(py::class_<Desc<false>>& desc, py::class_<PrimitiveDesc<false>>& pd) {
+    using Object = const py::object&;
+    desc.def(py::init([](Object prop, Object data, Object axis, Object group, Object tune) {
+                 return make_desc<false>(to_forward_kind(prop), data, axis, group, tune, "data_desc");
+             }),
+             py::arg("prop_kind"), py::arg("data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(),
+             py::arg("tune") = false, "__init__(self, prop_kind, data_desc, axis, group_size, *, tune=False)\n--\n\n");
+    desc.def("__repr__", [](const py::object& self) {
+        const ShuffleDesc& problem = self.cast<const Desc<false>&>().value;
+        return "ShuffleForward.Desc(PropKind." + to_python(problem.prop).attr("name").cast<std::string>() + ", " + problem_of(problem) + ")";
+    });
+    desc.def("__reduce__", [](const py::object& self) {
+        const ShuffleDesc& problem = self.cast<const Desc<false>&>().value;
+        return made_again(py::type::of(self),
+                          py::make_tuple(to_python(problem.prop), problem.data, problem.axis, problem.group_size), problem.tune);
+    });
+    pd.def(py::init([](Object problem, Object engine, Object implementation) {
+               refuse_engine(problem, "prop_kind, src_desc, dst_desc, axis and group_size");
+               return make_pd<false>(to_object<Desc<false>>(problem, "desc", "ShuffleForward.Desc").value, engine, implementation);
+           }),
+           py::arg("desc"), py::arg("engine") = py::none(), py::arg("implementation") = "auto",
+           "__init__(self, desc, engine=None, implementation='auto')\n--\n\n");
+    pd.def(py::init([](Object engine, Object prop, Object src, Object dst, Object axis, Object group, Object implementation,
+                       Object tune) {
+               to_object<onednn::Engine>(engine, "engine", "Engine");
+               const onednn::PropKind kind = to_forward_kind(prop);
+               check_same(src, "src_desc", dst, "dst_desc");
+               return make_pd<false>(make_desc<false>(kind, src, axis, group, tune, "src_desc").value, engine, implementation);
+           }),
+           py::arg("engine"), py::arg("prop_kind"), py::arg("src_desc"), py::arg("dst_desc"), py::arg("axis"),
+           py::arg("group_size"), py::kw_only(), py::arg("implementation") = "auto", py::arg("tune") = false,
+           "__init__(self, engine, prop_kind, src_desc, dst_desc, axis, group_size, *, implementation='auto', tune=False)\n"
+           "--\n\n");
+    pd.def("__reduce__", [](const py::object& self) {
+        const ShufflePd& value = self.cast<const PrimitiveDesc<false>&>().value;
+        return made_at(py::type::of(self), py::make_tuple(Desc<false>{value.desc()}, value.engine(), value.choice()),
+                       value.info());
+    });
+}
+
+void define_backward(py::class_<Desc<true>>& desc, py::class_<PrimitiveDesc<true>>& pd) {
+    using Object = const py::object&;
+    desc.def(py::init([](Object data, Object axis, Object group, Object tune) {
+                 return make_desc<true>(onednn::PropKind::backward_data, data, axis, group, tune, "diff_data_desc");
+             }),
+             py::arg("diff_data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(), py::arg("tune") = false,
+             "__init__(self, diff_data_desc, axis, group_size, *, tune=False)\n--\n\n");
+    desc.def("__repr__", [](const Desc<true>& self) { return "ShuffleBackward.Desc(" + problem_of(self.value) + ")"; });
+    desc.def("__reduce__", [](const py::object& self) {
+        const ShuffleDesc& problem = self.cast<const Desc<true>&>().value;
+        return made_again(py::type::of(self), py::make_tuple(problem.data, problem.axis, problem.group_size), problem.tune);
+    });
+    pd.def(py::init([](Object problem, Object engine, Object hint, Object implementation) {
+               refuse_engine(problem, "diff_src_desc, diff_dst_desc, axis and group_size");
+               const auto& value = to_object<Desc<true>>(problem, "desc", "ShuffleBackward.Desc").value;
+               check_hint(value, hint);
+               return make_pd<true>(value, engine, implementation);
+           }),
+           py::arg("desc"), py::arg("engine") = py::none(), py::arg("hint_fwd_pd") = py::none(),
+           py::arg("implementation") = "auto",
+           "__init__(self, desc, engine=None, hint_fwd_pd=None, implementation='auto')\n--\n\n");
+    pd.def(py::init([](Object engine, Object diff_src, Object diff_dst, Object axis, Object group, Object hint,
+                       Object implementation, Object tune) {
+               to_object<onednn::Engine>(engine, "engine", "Engine");
+               check_same(diff_src, "diff_src_desc", diff_dst, "diff_dst_desc");
+               const auto problem =
+                   make_desc<true>(onednn::PropKind::backward_data, diff_src, axis, group, tune, "diff_src_desc").value;
+               check_hint(problem, hint);
+               return make_pd<true>(problem, engine, implementation);
+           }),
+           py::arg("engine"), py::arg("diff_src_desc"), py::arg("diff_dst_desc"), py::arg("axis"), py::arg("group_size"),
+           py::arg("hint_fwd_pd") = py::none(), py::kw_only(), py::arg("implementation") = "auto", py::arg("tune") = false,
+           "__init__(self, engine, diff_src_desc, diff_dst_desc, axis, group_size, hint_fwd_pd=None, *, "
+           "implementation='auto', tune=False)\n--\n\n");
+    pd.def("__reduce__", [](const py::object& self) {
+        const ShufflePd& value = self.cast<const PrimitiveDesc<true>&>().value;
+        return made_at(py::type::of(self),
+                       py::make_tuple(Desc<true>{value.desc()}, value.engine(), py::none(), value.choice()), value.info());
+    });
 }
 
 template <bool kBackward>
 void define(py::module_& module) {
     using DescT = Desc<kBackward>;
     using PdT = PrimitiveDesc<kBackward>;
-    const py::object primitive = make_primitive_type(module, kBackward ? "ShuffleBackward" : "ShuffleForward",
-                                                     kBackward ? kBackwardDoc : kForwardDoc, build<kBackward>);
-
-    py::class_<DescT> desc(primitive, "Desc", kDescDoc);
+    const py::object primitive = make_primitive_type(
+        module, {kBackward ? "ShuffleBackward" : "ShuffleForward", "shuffle", "pd", kBackward ? kBackwardDoc : kForwardDoc,
+                 build<kBackward>});
+    py::class_<DescT> desc(primitive, "Desc", kBackward ? kBackwardDescDoc : kForwardDescDoc);
+    py::class_<PdT> pd(primitive, "PrimitiveDesc", kBackward ? kBackwardPdDoc : kForwardPdDoc);
     if constexpr (kBackward) {
-        desc.def(py::init([](const py::object& data, const py::object& axis, const py::object& group, const py::object& tune) {
-                     return make_desc<true>(onednn::PropKind::backward_data, to_desc(data, "diff_data_desc"), axis, group, tune);
-                 }),
-                 py::arg("diff_data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(), py::arg("tune") = false,
-                 "__init__(self, diff_data_desc, axis, group_size, *, tune=False)\n--\n\n");
+        define_backward(desc, pd);
     } else {
-        desc.def(py::init([](const py::object& prop, const py::object& data, const py::object& axis, const py::object& group,
-                             const py::object& tune) {
-                     return make_desc<false>(to_forward_kind(prop), to_desc(data, "data_desc"), axis, group, tune);
-                 }),
-                 py::arg("prop_kind"), py::arg("data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(),
-                 py::arg("tune") = false, "__init__(self, prop_kind, data_desc, axis, group_size, *, tune=False)\n--\n\n");
+        define_forward(desc, pd);
     }
     define_common<kBackward>(desc);
-    desc.def("__repr__", [](const DescT& self) { return repr_of<kBackward>(".Desc", self.value, ""); });
-
-    py::class_<PdT> pd(primitive, "PrimitiveDesc", kPdDoc);
-    if constexpr (kBackward) {
-        pd.def(py::init([](const py::object& desc_object, const py::object& engine, const py::object& hint,
-                           const py::object& implementation) {
-                   const auto& problem = to_object<DescT>(desc_object, "desc", "ShuffleBackward.Desc");
-                   check_hint(problem.value, hint);
-                   return PdT{ShufflePd(problem.value, to_engine(engine), std::string(parse_text(implementation.ptr(), "implementation")))};
-               }),
-               py::arg("desc"), py::arg("engine") = py::none(), py::arg("hint_fwd_pd") = py::none(),
-               py::arg("implementation") = "auto",
-               "__init__(self, desc, engine=None, hint_fwd_pd=None, implementation='auto')\n--\n\n");
-    } else {
-        pd.def(py::init([](const py::object& desc_object, const py::object& engine, const py::object& implementation) {
-                   const auto& problem = to_object<DescT>(desc_object, "desc", "ShuffleForward.Desc");
-                   return PdT{ShufflePd(problem.value, to_engine(engine), std::string(parse_text(implementation.ptr(), "implementation")))};
-               }),
-               py::arg("desc"), py::arg("engine") = py::none(), py::arg("implementation") = "auto",
-               "__init__(self, desc, engine=None, implementation='auto')\n--\n\n");
-    }
     define_common<kBackward>(pd);
     pd.def_property_readonly("scratchpad_desc",
                              [](const PdT& self) {
@@ -263,15 +265,32 @@ Returns
 -------
 bool
     False past the last, where nothing changes.
+
+Examples
+--------
+>>> import dnnmove as dm
+>>> desc = dm.ShuffleForward.Desc(dm.PropKind.forward, dm.MemoryDesc((2, 6, 4, 4), "float32"), 1, 3)
+>>> pd = dm.ShuffleForward.PrimitiveDesc(desc)
+>>> while not pd.impl_info_str.startswith("onednn") and pd.next_impl():
+...     pass
+>>> pd.impl_info_str in pd.implementations
+True
 )")
         .def("__repr__", [](const PdT& self) {
-            return repr_of<kBackward>(".PrimitiveDesc", self.value.desc(), ", " + self.value.info());
+            return "<" + name_of(kBackward) + ".PrimitiveDesc of " + problem_of(self.value.desc()) + ": " + self.value.info() + ">";
         });
+    present(desc);
+    present(pd);
 }
 
 }  // namespace
 
 void register_shuffle(py::module_& module) {
+    module.def("_make_at", &make_at, R"(_make_at(type, arguments, current)
+--
+
+Make a PrimitiveDesc from its arguments and move to an implementation, for pickle and copy.
+)");
     define<false>(module);
     define<true>(module);
 }

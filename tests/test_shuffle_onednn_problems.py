@@ -15,7 +15,7 @@ import dnnmove as dm
 # What the wrapped oneDNN runs everywhere, and what it may or may not run.
 ALWAYS = ["f4", "i4", "i1", "u1"]
 SOMETIMES = [ml_dtypes.bfloat16, "f2", "f8", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
-NATIVE_ONLY = ["?", "i2", "u8", "c8", "c16", ">f4", "M8[s]", "S5", "V3", some.PADDED]
+NATIVE_ONLY = ["?", "i2", "uint64", "c8", "c16", ">f4", "M8[s]", "S5", "V3", some.PADDED]
 LAYOUTS = {
     2: ["nc", "ba"],
     3: ["ncw", "nwc", "nCw4c", "nCw8c", "nCw16c"],

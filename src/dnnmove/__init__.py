@@ -1,7 +1,6 @@
 """Data-movement primitives of deep-learning inference engines on CPU arrays."""
 
-import dnnmove._preload  # noqa: F401  (first: it makes dnnmove._core importable)
-from dnnmove import tuning
+from dnnmove import _preload, tuning  # noqa: F401  (_preload first: it makes dnnmove._core importable)
 from dnnmove._caches import clear_caches
 from dnnmove._chain import LazyArray, chain
 from dnnmove._core import (
@@ -45,6 +44,7 @@ from dnnmove._core import (
     transpose,
     variadic_split,
 )
+from dnnmove._data_type import DataType
 
 __all__ = [
     "ARG_DIFF_DST",
@@ -56,6 +56,7 @@ __all__ = [
     "Broadcast",
     "BuiltChain",
     "Chain",
+    "DataType",
     "Engine",
     "Error",
     "LazyArray",
@@ -91,3 +92,8 @@ __all__ = [
     "tuning",
     "variadic_split",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public: `__all__`, integrations that were imported, and Python's own names."""
+    return sorted(name for name in globals() if not name.startswith("_") or name.endswith("__"))

@@ -34,6 +34,13 @@ class LazyArray(_Steps):
 
     The methods that add a step are those of `Chain`: each checks its arguments, notes the step and
     returns a new LazyArray. ``np.asarray(lazy)`` runs the steps too; nothing else does.
+
+    Parameters
+    ----------
+    array : array
+        What the steps are taken on.
+    steps : Chain
+        The steps so far.
     """
 
     __slots__ = ("_array", "_steps")
@@ -81,7 +88,13 @@ class LazyArray(_Steps):
         return _built(self._steps)(self._array, out=out)
 
     def explain(self) -> str:
-        """Return how the steps fold and how they will run."""
+        """Return how the steps fold and how they will run.
+
+        Returns
+        -------
+        str
+            Several lines, which docs/explain.md reads.
+        """
         return _built(self._steps).explain()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ _Integers: TypeAlias = Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
 _Axis: TypeAlias = SupportsIndex | npt.NDArray[np.integer[Any]]
 _Mode: TypeAlias = Literal["numpy", "explicit", "bidirectional"] | str
 
-class _PybindType(type): ...
+class _ObjectType(type): ...
 
 __version__: str
 
@@ -86,14 +86,15 @@ def concat(arrays: Sequence[_Array], axis: SupportsIndex = 0, *, out: _OutT) -> 
 # oneDNN's objects.
 
 class PropKind(IntEnum):
-    __pybind11_native_enum__: Any
     forward_training = 64
     forward_inference = 96
     forward = 64
     backward_data = 160
 
-class Engine(metaclass=_PybindType):
+class Engine(metaclass=_ObjectType):
     def __init__(self, kind: str = "cpu", index: SupportsIndex = 0) -> None: ...
+    @staticmethod
+    def count(kind: str = "cpu") -> int: ...
     @property
     def kind(self) -> str: ...
     @property
@@ -101,13 +102,13 @@ class Engine(metaclass=_PybindType):
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-class Stream(metaclass=_PybindType):
+class Stream(metaclass=_ObjectType):
     def __init__(self, engine: Engine | None = None) -> None: ...
     @property
     def engine(self) -> Engine: ...
     def wait(self) -> None: ...
 
-class MemoryDesc(metaclass=_PybindType):
+class MemoryDesc(metaclass=_ObjectType):
     def __init__(self, dims: _Integers, dtype: npt.DTypeLike, layout: str | _Integers | None = None) -> None: ...
     @staticmethod
     def of(array: npt.NDArray[Any]) -> MemoryDesc: ...
@@ -132,7 +133,7 @@ class MemoryDesc(metaclass=_PybindType):
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-class Memory(metaclass=_PybindType):
+class Memory(metaclass=_ObjectType):
     def __init__(self, desc: MemoryDesc, engine: Engine | None = None, buffer: Any = None) -> None: ...
     @property
     def desc(self) -> MemoryDesc: ...
@@ -149,6 +150,8 @@ def reorder(src_mem: Memory, dst_mem: Memory, stream: Stream | None = None) -> N
 class _Primitive:
     @property
     def impl_info_str(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
     def execute(self, stream: Stream | None, args: Mapping[int, _Array]) -> None: ...
     def explain(self) -> str: ...
 
@@ -177,9 +180,18 @@ class _ShuffleImplementations(_ShuffleProblem):
     def impl_info_str(self) -> str: ...
     def next_impl(self) -> bool: ...
 
+# What inspect shows of the two constructors is the first; `__new__` has the types of both.
+class _ForwardPd(_ShuffleImplementations):
+    def __init__(self, desc: Any, engine: Any = None, implementation: Any = "auto") -> None: ...
+
+class _BackwardPd(_ShuffleImplementations):
+    def __init__(
+        self, desc: Any, engine: Any = None, hint_fwd_pd: Any = None, implementation: Any = "auto"
+    ) -> None: ...
+
 @final
 class ShuffleForward(_OneOutput):
-    class Desc(_ShuffleProblem, metaclass=_PybindType):
+    class Desc(_ShuffleProblem, metaclass=_ObjectType):
         def __init__(
             self,
             prop_kind: PropKind,
@@ -194,10 +206,24 @@ class ShuffleForward(_OneOutput):
         @property
         def dst_desc(self) -> MemoryDesc: ...
 
-    class PrimitiveDesc(_ShuffleImplementations, metaclass=_PybindType):
-        def __init__(
-            self, desc: ShuffleForward.Desc, engine: Engine | None = None, implementation: str = "auto"
-        ) -> None: ...
+    class PrimitiveDesc(_ForwardPd, metaclass=_ObjectType):
+        @overload
+        def __new__(
+            cls, desc: ShuffleForward.Desc, engine: Engine | None = None, implementation: str = "auto"
+        ) -> ShuffleForward.PrimitiveDesc: ...
+        @overload
+        def __new__(
+            cls,
+            engine: Engine,
+            prop_kind: PropKind,
+            src_desc: MemoryDesc,
+            dst_desc: MemoryDesc,
+            axis: SupportsIndex,
+            group_size: SupportsIndex,
+            *,
+            implementation: str = "auto",
+            tune: bool = False,
+        ) -> ShuffleForward.PrimitiveDesc: ...
         @property
         def src_desc(self) -> MemoryDesc: ...
         @property
@@ -207,7 +233,7 @@ class ShuffleForward(_OneOutput):
 
 @final
 class ShuffleBackward(_OneOutput):
-    class Desc(_ShuffleProblem, metaclass=_PybindType):
+    class Desc(_ShuffleProblem, metaclass=_ObjectType):
         def __init__(
             self, diff_data_desc: MemoryDesc, axis: SupportsIndex, group_size: SupportsIndex, *, tune: bool = False
         ) -> None: ...
@@ -216,14 +242,28 @@ class ShuffleBackward(_OneOutput):
         @property
         def diff_src_desc(self) -> MemoryDesc: ...
 
-    class PrimitiveDesc(_ShuffleImplementations, metaclass=_PybindType):
-        def __init__(
-            self,
+    class PrimitiveDesc(_BackwardPd, metaclass=_ObjectType):
+        @overload
+        def __new__(
+            cls,
             desc: ShuffleBackward.Desc,
             engine: Engine | None = None,
             hint_fwd_pd: ShuffleForward.PrimitiveDesc | None = None,
             implementation: str = "auto",
-        ) -> None: ...
+        ) -> ShuffleBackward.PrimitiveDesc: ...
+        @overload
+        def __new__(
+            cls,
+            engine: Engine,
+            diff_src_desc: MemoryDesc,
+            diff_dst_desc: MemoryDesc,
+            axis: SupportsIndex,
+            group_size: SupportsIndex,
+            hint_fwd_pd: ShuffleForward.PrimitiveDesc | None = None,
+            *,
+            implementation: str = "auto",
+            tune: bool = False,
+        ) -> ShuffleBackward.PrimitiveDesc: ...
         @property
         def diff_dst_desc(self) -> MemoryDesc: ...
         @property
@@ -239,7 +279,7 @@ class _PlainProblem:
 
 @final
 class ShuffleChannels(_OneOutput):
-    class Desc(_PlainProblem, metaclass=_PybindType):
+    class Desc(_PlainProblem, metaclass=_ObjectType):
         def __init__(
             self, data_desc: MemoryDesc, axis: SupportsIndex = 1, group: SupportsIndex = 1, *, tune: bool = False
         ) -> None: ...
@@ -248,14 +288,14 @@ class ShuffleChannels(_OneOutput):
 
 @final
 class Transpose(_OneOutput):
-    class Desc(_PlainProblem, metaclass=_PybindType):
+    class Desc(_PlainProblem, metaclass=_ObjectType):
         def __init__(self, data_desc: MemoryDesc, input_order: _Integers = (), *, tune: bool = False) -> None: ...
 
     def __new__(cls, desc: Transpose.Desc) -> Transpose: ...
 
 @final
 class Broadcast(_OneOutput):
-    class Desc(_PlainProblem, metaclass=_PybindType):
+    class Desc(_PlainProblem, metaclass=_ObjectType):
         def __init__(
             self,
             data_desc: MemoryDesc,
@@ -270,7 +310,7 @@ class Broadcast(_OneOutput):
 
 @final
 class VariadicSplit(_Primitive):
-    class Desc(metaclass=_PybindType):
+    class Desc(metaclass=_ObjectType):
         def __init__(
             self, data_desc: MemoryDesc, axis: _Axis, split_lengths: _Integers, *, tune: bool = False
         ) -> None: ...
@@ -323,7 +363,7 @@ class _Steps:
 
 _steps: tuple[str, ...]
 
-class Chain(_Steps, metaclass=_PybindType):
+class Chain(_Steps, metaclass=_ObjectType):
     def __init__(self, data_desc: MemoryDesc) -> None: ...
     @staticmethod
     def of(array: _Array) -> Chain: ...
@@ -342,7 +382,7 @@ class Chain(_Steps, metaclass=_PybindType):
 
 # The process.
 
-class num_threads(metaclass=_PybindType):  # noqa: N801
+class num_threads(metaclass=_ObjectType):  # noqa: N801
     def __init__(self, n: SupportsIndex) -> None: ...
     def __enter__(self) -> num_threads: ...
     def __exit__(
