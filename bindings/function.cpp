@@ -174,7 +174,7 @@ void present(py::handle scope) {
             py::object function = make(name, target, scope);
             if (py::isinstance<py::staticmethod>(value)) function = py::staticmethod(function);
             py::setattr(scope, name.c_str(), function);
-        } else if (!in_class && PyCFunction_Check(value.ptr())) {
+        } else if (!in_class && name[0] != '_' && PyCFunction_Check(value.ptr())) {
             py::setattr(value, "__module__", py::str(kPackage));
         }
     }

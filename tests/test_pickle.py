@@ -117,5 +117,5 @@ def test_an_implementation_that_the_other_machine_lacks():
 
 
 def test_functions_pickle_by_name():
-    for function in (dm.reorder, dm.set_num_threads, dm.transpose, dm.MemoryDesc.of):
+    for function in (dm.reorder, dm.set_num_threads, dm.transpose, dm.MemoryDesc.of, dm.permute_dims):
         assert pickle.loads(pickle.dumps(function)) is function

@@ -1,6 +1,7 @@
 """Data-movement primitives of deep-learning inference engines on CPU arrays."""
 
 from dnnmove import _preload, tuning  # noqa: F401  (_preload first: it makes dnnmove._core importable)
+from dnnmove._array_api import broadcast_to, permute_dims, unstack
 from dnnmove._caches import clear_caches
 from dnnmove._chain import LazyArray, chain
 from dnnmove._core import (
@@ -72,6 +73,7 @@ __all__ = [
     "VariadicSplit",
     "__version__",
     "broadcast",
+    "broadcast_to",
     "build_info",
     "chain",
     "clear_caches",
@@ -80,6 +82,7 @@ __all__ = [
     "get_primitive_cache_capacity",
     "num_threads",
     "onednn_version",
+    "permute_dims",
     "reorder",
     "set_num_threads",
     "set_primitive_cache_capacity",
@@ -90,6 +93,7 @@ __all__ = [
     "split",
     "transpose",
     "tuning",
+    "unstack",
     "variadic_split",
 ]
 
