@@ -114,25 +114,20 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::plans_for(const Operand* ou
 
 PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
     Operand x;
-    x.read(x_object, "x");
-    const auto other = for_source(x, "x");
-    return (other ? *other : *this).call(x, out_object == Py_None ? nullptr : out_object);
-}
-
-PyRef BuiltChain::call(const Operand& x, PyObject* out_object) const {
-    const int threads = get_num_threads();
-    if (out_object == nullptr) {
-        if (folded_.passes > 1) return call_staged(*row_major_, x, nullptr, threads);
-        const CallPlan& plan = *row_major_->front();
-        return splits_ ? run_split(plan, x, nullptr, "x", threads) : run_single(plan, x, nullptr, "x", threads);
+    if (out_object == nullptr || out_object == Py_None) {
+        x.read(x_object, "x");
+        const auto other = for_source(x, "x");
+        return (other ? *other : *this).call_new(x);
     }
     if (!splits_) {
-        Operand out;
-        out.read(out_object, "out");
-        check_out(out, x, "out", "x");
-        const auto plans = plans_for(&out, 1);
-        return folded_.passes > 1 ? call_staged(*plans, x, &out, threads)
-                                  : run_single(*plans->front(), x, &out, "x", threads);
+        Operands out(1);
+        x.open(x_object, "x", Access::read_out);
+        const bool again = out[0].open(out_object, "out", Access::write);
+        x.fetch("x", again);
+        out[0].fetch("out", false);
+        const auto other = for_source(x, "x");
+        check_out(out[0], x, "out", "x");
+        return (other ? *other : *this).call_into(x, out);
     }
     if (!PyTuple_Check(out_object) && !PyList_Check(out_object)) {
         throw TypeError("out must be a list or tuple of arrays, not " + type_name(out_object));
@@ -143,34 +138,54 @@ PyRef BuiltChain::call(const Operand& x, PyObject* out_object) const {
         throw ValueError("out must hold " + std::to_string(destinations.size()) +
                          " arrays, one per branch, but holds " + std::to_string(outs.size()));
     }
-    for (std::size_t i = 0; i < outs.size(); ++i) {
-        const std::string name = "out[" + std::to_string(i) + "]";
-        outs[i].read(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), name);
-        check_out(outs[i], x, name, "x");
-    }
-    if (outs.size() == 0) return PyRef::share(items.get());
-    const auto plans = plans_for(&outs[0], outs.size());
-    return folded_.passes > 1 ? call_staged(*plans, x, &outs[0], threads)
-                              : run_split(*plans->front(), x, &outs, "x", threads);
+    x.open(x_object, "x", Access::read_out);
+    const bool again = outs.open(items.get(), "out", Access::write);
+    x.fetch("x", again);
+    outs.fetch("out", again);
+    const auto other = for_source(x, "x");
+    for (std::size_t i = 0; i < outs.size(); ++i) check_out(outs[i], x, {"out", i}, "x");
+    return outs.size() == 0 ? items : (other ? *other : *this).call_into(x, outs);
 }
 
-PyRef BuiltChain::call_staged(const Plans& plans, const Operand& x, const Operand* outs, int threads) const {
+PyRef BuiltChain::call_new(Operand& x) const {
+    const int threads = get_num_threads();
+    if (folded_.passes > 1) return call_staged(*row_major_, x, nullptr, threads);
+    const CallPlan& plan = *row_major_->front();
+    return splits_ ? run_split(plan, x, nullptr, "x", threads) : run_single(plan, x, nullptr, "x", threads);
+}
+
+PyRef BuiltChain::call_into(Operand& x, const Operands& outs) const {
+    const int threads = get_num_threads();
+    const auto plans = plans_for(&outs[0], outs.size());
+    if (folded_.passes > 1) return call_staged(*plans, x, &outs[0], threads);
+    return splits_ ? run_split(*plans->front(), x, &outs, "x", threads)
+                   : run_single(*plans->front(), x, &outs[0], "x", threads);
+}
+
+PyRef BuiltChain::call_staged(const Plans& plans, Operand& x, const Operand* outs, int threads) const {
     const std::size_t count = destinations.size();
     std::vector<std::byte*> dsts(count);
     std::vector<NewArray> results(outs == nullptr ? count : 0);
     if (outs != nullptr) check_overlap(*plans.front(), &x, 1, "x", outs, count);
+    bool ran_python = false;
     for (std::size_t i = 0; i < count; ++i) {
         if (outs == nullptr) {
-            results[i].make(x, destinations[i].desc.layout.dims, {});
+            ran_python = results[i].make(x, destinations[i].desc.layout.dims, {}) || ran_python;
             dsts[i] = results[i].data();
         } else {
             dsts[i] = outs[i].data();
         }
     }
+    if (ran_python) {
+        x.fetch("x", true);
+        if (!takes(x)) refuse(x, "x");
+    }
+    const std::byte* const src = x.data();
     {
         const ReleasedGil released;
-        run_plans(plans, x.data(), dsts.data(), threads);
+        run_plans(plans, src, dsts.data(), threads);
     }
+    for (std::size_t i = 0; outs != nullptr && i < count; ++i) outs[i].written();
     const auto result = [&](std::size_t i) {
         return outs == nullptr ? results[i].finish(x) : PyRef::share(outs[i].object());
     };

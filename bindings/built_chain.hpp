@@ -62,12 +62,14 @@ private:
     std::shared_ptr<const Plans> make_plans(const std::vector<Dims>& strides) const;
     // The plans for these outputs; ValueError where a shape is wrong or one overlaps itself.
     std::shared_ptr<const Plans> plans_for(const Operand* outs, std::size_t count) const;
-    PyRef call(const Operand& x, PyObject* out) const;
+    // x lies as the source does; `outs` are checked for that they can be written and hold its dtype.
+    PyRef call_new(Operand& x) const;
+    PyRef call_into(Operand& x, const Operands& outs) const;
     bool takes(const Operand& x) const;
     // Whether x lies as the source does, whatever its leading extent.
     bool lies_alike(const Operand& x) const;
     [[noreturn]] void refuse(const Operand& x, const std::string& name) const;
-    PyRef call_staged(const Plans& plans, const Operand& x, const Operand* outs, int threads) const;
+    PyRef call_staged(const Plans& plans, Operand& x, const Operand* outs, int threads) const;
     // Without the GIL or with it; throws std::bad_alloc only.
     void run_plans(const Plans& plans, const std::byte* src, std::byte* const* dsts, int threads) const;
 

@@ -61,7 +61,7 @@ std::shared_ptr<const BuiltChain> for_argument(const BuiltChain& built, PyObject
     if (!source) return nullptr;
     const std::string name = "src (argument " + std::to_string(onednn::kArgSrc) + ")";
     Operand x;
-    x.read(source.get(), name);
+    x.read(source.get(), name, Access::describe);  // its contents: execute_arguments
     return built.for_source(x, name);
 }
 

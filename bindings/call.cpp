@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "errors.hpp"
 #include "gil.hpp"
@@ -30,13 +31,38 @@ std::string numbered(std::string_view name, std::size_t i, std::size_t count) {
     throw ValueError(out + " shares memory with " + other + ": the copy must not overlap what it reads or writes twice");
 }
 
+// See NewArray::make.
+bool make_result(NewArray& result, const Operand& data, const Placement& placement) {
+    return result.make(data, placement.shape, placement.c_contiguous ? std::span<const std::int64_t>{} : placement.strides);
+}
+
 }  // namespace
 
-void check_out(const Operand& out, const Operand& data, std::string_view out_name, std::string_view data_name) {
-    if (!out.writeable()) throw ValueError(std::string(out_name) + " is read-only: it must be writeable");
-    if (!out.same_dtype(data)) {
-        throw TypeError(std::string(out_name) + ".dtype (" + out.dtype_name() + ") must equal " +
-                        std::string(data_name) + ".dtype (" + data.dtype_name() + ")");
+void refuse_read_only(const ArgumentName& name) {
+    throw ValueError(name.text() + " is read-only: it must be writeable");
+}
+
+void refuse_dtype(const Operand& array, const ArgumentName& name, const Operand& other,
+                  const ArgumentName& other_name) {
+    // Both are held first: a dtype's text may be made by Python code.
+    const PyRef held = other.keep_descr();
+    const std::string own = array.dtype_name();
+    throw TypeError(name.text() + ".dtype (" + own + ") must equal " + other_name.text() + ".dtype (" +
+                    other.dtype_name() + ")");
+}
+
+void fetch_again(Operand& array, const Placement& planned, const ArgumentName& name) {
+    const std::int64_t itemsize = array.itemsize();
+    array.fetch(name, true);
+    const auto shape = array.shape();
+    bool same = array.itemsize() == itemsize &&
+                std::equal(shape.begin(), shape.end(), planned.shape.begin(), planned.shape.end());
+    for (std::size_t axis = 0; same && axis < shape.size(); ++axis) {
+        same = shape[axis] <= 1 || array.strides()[axis] == planned.strides[axis];
+    }
+    if (!same) {
+        throw std::runtime_error(name.text() +
+                                 " was given another shape, strides or dtype by Python code that ran during the call");
     }
 }
 
@@ -85,64 +111,74 @@ void execute(const CallPlan& plan, const std::byte* const* srcs, std::byte* cons
     run();
 }
 
-PyRef run_single(const CallPlan& plan, const Operand& data, const Operand* out, std::string_view data_name,
-                 int threads) {
-    const std::byte* const src = data.data();
+PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::string_view data_name, int threads) {
+    const std::byte* src = data.data();
     if (out != nullptr) {
         check_overlap(plan, &data, 1, data_name, out, 1);
         std::byte* const dst = out->data();
         execute(plan, &src, &dst, 1, threads);
+        out->written();
         return PyRef::share(out->object());
     }
     const Placement& placement = plan.outputs()[0];
     NewArray result;
-    result.make(data, placement.shape, placement.c_contiguous ? std::span<const std::int64_t>{} : placement.strides);
+    if (make_result(result, data, placement)) {
+        fetch_again(data, plan.inputs()[0], data_name);
+        src = data.data();
+    }
     std::byte* const dst = result.data();
     execute(plan, &src, &dst, 1, threads);
     return result.finish(data);
 }
 
-PyRef run_split(const CallPlan& plan, const Operand& data, const Operands* outs, std::string_view data_name,
-                int threads) {
+PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::string_view data_name, int threads) {
     const std::size_t count = plan.outputs().size();
-    const std::byte* const src = data.data();
     std::vector<std::byte*> dsts(count);
-    PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
-    const auto put = [&](std::size_t i, PyRef item) {
-        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), item.release());
+    const auto tuple_of = [count](const auto& item) {
+        PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
+        for (std::size_t i = 0; i < count; ++i) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), item(i).release());
+        return tuple;
     };
+    const std::byte* src = data.data();
     if (outs != nullptr) {
         if (count > 0) check_overlap(plan, &data, 1, data_name, &(*outs)[0], count);
-        for (std::size_t i = 0; i < count; ++i) {
-            dsts[i] = (*outs)[i].data();
-            put(i, PyRef::share((*outs)[i].object()));
-        }
+        for (std::size_t i = 0; i < count; ++i) dsts[i] = (*outs)[i].data();
         execute(plan, &src, dsts.data(), count, threads);
-        return tuple;
+        for (std::size_t i = 0; i < count; ++i) (*outs)[i].written();
+        return tuple_of([&](std::size_t i) { return PyRef::share((*outs)[i].object()); });
     }
     std::vector<NewArray> results(count);
+    bool ran_python = false;
     for (std::size_t i = 0; i < count; ++i) {
-        const Placement& placement = plan.outputs()[i];
-        results[i].make(data, placement.shape,
-                        placement.c_contiguous ? std::span<const std::int64_t>{} : placement.strides);
+        ran_python = make_result(results[i], data, plan.outputs()[i]) || ran_python;
         dsts[i] = results[i].data();
     }
+    if (ran_python) {
+        fetch_again(data, plan.inputs()[0], data_name);
+        src = data.data();
+    }
     execute(plan, &src, dsts.data(), count, threads);
-    for (std::size_t i = 0; i < count; ++i) put(i, results[i].finish(data));
-    return tuple;
+    return tuple_of([&](std::size_t i) { return results[i].finish(data); });
 }
 
-PyRef run_concat(const CallPlan& plan, const Operands& arrays, const Operand* out, int threads) {
+PyRef run_concat(const CallPlan& plan, Operands& arrays, const Operand* out, int threads) {
     std::vector<const std::byte*> srcs(arrays.size());
-    for (std::size_t i = 0; i < arrays.size(); ++i) srcs[i] = arrays[i].data();
+    const auto take_sources = [&] {
+        for (std::size_t i = 0; i < arrays.size(); ++i) srcs[i] = arrays[i].data();
+    };
     if (out != nullptr) {
         check_overlap(plan, &arrays[0], arrays.size(), "arrays", out, 1);
+        take_sources();
         std::byte* const dst = out->data();
         execute(plan, srcs.data(), &dst, 1, threads);
+        out->written();
         return PyRef::share(out->object());
     }
     NewArray result;
-    result.make(arrays[0], plan.outputs()[0].shape, {});
+    if (result.make(arrays[0], plan.outputs()[0].shape, {})) {
+        for (std::size_t i = 0; i < arrays.size(); ++i) fetch_again(arrays[i], plan.inputs()[i], {"arrays", i});
+    }
+    take_sources();
     std::byte* const dst = result.data();
     execute(plan, srcs.data(), &dst, 1, threads);
     return result.finish(arrays[0]);

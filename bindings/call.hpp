@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "new_array.hpp"
 #include "operand.hpp"
 #include "operation.hpp"
 #include "plan_cache.hpp"
@@ -24,13 +25,39 @@ public:
     const Operand& operator[](std::size_t i) const noexcept { return items_[i]; }
     std::size_t size() const noexcept { return size_; }
 
+    // Operand::open on the items of a tuple of this size; whether any may have run Python code.
+    bool open(PyObject* items, std::string_view name, Access access) {
+        bool ran_python = false;
+        for (std::size_t i = 0; i < size_; ++i) {
+            PyObject* const item = PyTuple_GET_ITEM(items, static_cast<Py_ssize_t>(i));
+            ran_python = items_[i].open(item, {name, i}, access) || ran_python;
+        }
+        return ran_python;
+    }
+    void fetch(std::string_view name, bool again) {
+        for (std::size_t i = 0; i < size_; ++i) items_[i].fetch({name, i}, again);
+    }
+
 private:
     std::unique_ptr<Operand[]> items_;
     std::size_t size_;
 };
 
+[[noreturn]] void refuse_read_only(const ArgumentName& name);
+// TypeError: the two dtypes, which are not the same, must be.
+[[noreturn]] void refuse_dtype(const Operand& array, const ArgumentName& name, const Operand& other,
+                               const ArgumentName& other_name);
+
 // Writeable, of the data's dtype: what every `out` must be before anything is planned.
-void check_out(const Operand& out, const Operand& data, std::string_view out_name, std::string_view data_name);
+inline void check_out(const Operand& out, const Operand& data, const ArgumentName& out_name,
+                      const ArgumentName& data_name) {
+    if (!out.writeable()) refuse_read_only(out_name);
+    if (!out.same_dtype(data)) refuse_dtype(out, out_name, data, data_name);
+}
+
+// Fetches the array again, after Python code ran that may have changed it; RuntimeError where it does not lie as
+// planned any longer.
+void fetch_again(Operand& array, const Placement& planned, const ArgumentName& name);
 
 // ValueError where an output shares bytes with an input or with another output. `count` outputs.
 void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
@@ -41,12 +68,12 @@ void execute(const CallPlan& plan, const std::byte* const* srcs, std::byte* cons
              int threads);
 
 // One input, one output. Returns `out`'s object, or a new array where `out` is null.
-PyRef run_single(const CallPlan& plan, const Operand& data, const Operand* out, std::string_view data_name,
+PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::string_view data_name,
                  int threads);
 // One input, any number of outputs: a tuple.
-PyRef run_split(const CallPlan& plan, const Operand& data, const Operands* outs, std::string_view data_name,
+PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::string_view data_name,
                 int threads);
 // Any number of inputs, one output.
-PyRef run_concat(const CallPlan& plan, const Operands& arrays, const Operand* out, int threads);
+PyRef run_concat(const CallPlan& plan, Operands& arrays, const Operand* out, int threads);
 
 }  // namespace dnnmove

@@ -62,7 +62,7 @@ Dims whole_strides(const Operand& array) {
 
 Chain start_from(const py::object& array) {
     Operand data;
-    data.read(array.ptr(), "array");
+    data.read(array.ptr(), "array", Access::describe);
     if (data.blocked()) refuse_blocked("array", data.memory()->desc);
     const Dims shape(data.shape().begin(), data.shape().end());
     const Dims strides = whole_strides(data);

@@ -17,19 +17,6 @@
 namespace dnnmove {
 namespace {
 
-// A type of ml_dtypes; null where the package or the type is missing.
-PyRef ml_descr(const char* name) {
-    const PyRef module = PyRef::steal(PyImport_ImportModule("ml_dtypes"));
-    PyRef type;
-    if (module) type = PyRef::steal(PyObject_GetAttrString(module.get(), name));
-    PyArray_Descr* descr = nullptr;
-    if (!type || PyArray_DescrConverter(type.get(), &descr) == NPY_FAIL) {
-        PyErr_Clear();
-        return {};
-    }
-    return PyRef::steal(reinterpret_cast<PyObject*>(descr));
-}
-
 int type_number(DLDataType type) {
     switch (type.code << 16 | type.bits) {
         case kDLBool << 16 | 8: return NPY_BOOL;
@@ -50,20 +37,45 @@ int type_number(DLDataType type) {
     }
 }
 
-const char* ml_name(DLDataType type) {
-    if (type.code == kDLBfloat && type.bits == 16) return "bfloat16";
-    if (type.bits != 8) return nullptr;
-    switch (type.code) {
-        case kDLFloat8_e3m4: return "float8_e3m4";
-        case kDLFloat8_e4m3: return "float8_e4m3";
-        case kDLFloat8_e4m3b11fnuz: return "float8_e4m3b11fnuz";
-        case kDLFloat8_e4m3fn: return "float8_e4m3fn";
-        case kDLFloat8_e4m3fnuz: return "float8_e4m3fnuz";
-        case kDLFloat8_e5m2: return "float8_e5m2";
-        case kDLFloat8_e5m2fnuz: return "float8_e5m2fnuz";
-        case kDLFloat8_e8m0fnu: return "float8_e8m0fnu";
-        default: return nullptr;
+// A type of ml_dtypes. Its dtype is looked up when the first array of another library is met, not when it is
+// compared: an import may run any Python code.
+struct MlType {
+    DLDataTypeCode code;
+    std::uint8_t bits;
+    const char* name;
+    PyObject* descr;  // kept for the life of the process; null where the package or the type is missing
+};
+
+MlType ml_types[] = {{kDLBfloat, 16, "bfloat16", nullptr},
+                     {kDLFloat8_e3m4, 8, "float8_e3m4", nullptr},
+                     {kDLFloat8_e4m3, 8, "float8_e4m3", nullptr},
+                     {kDLFloat8_e4m3b11fnuz, 8, "float8_e4m3b11fnuz", nullptr},
+                     {kDLFloat8_e4m3fn, 8, "float8_e4m3fn", nullptr},
+                     {kDLFloat8_e4m3fnuz, 8, "float8_e4m3fnuz", nullptr},
+                     {kDLFloat8_e5m2, 8, "float8_e5m2", nullptr},
+                     {kDLFloat8_e5m2fnuz, 8, "float8_e5m2fnuz", nullptr},
+                     {kDLFloat8_e8m0fnu, 8, "float8_e8m0fnu", nullptr}};
+
+const MlType* find_ml_type(DLDataType type) {
+    for (const MlType& entry : ml_types) {
+        if (entry.code == type.code && entry.bits == type.bits) return &entry;
     }
+    return nullptr;
+}
+
+void load_ml_types() {
+    static bool loaded = false;
+    if (loaded) return;
+    const PyRef module = PyRef::steal(PyImport_ImportModule("ml_dtypes"));
+    for (MlType& entry : ml_types) {
+        const PyRef type = module ? PyRef::steal(PyObject_GetAttrString(module.get(), entry.name)) : PyRef{};
+        PyArray_Descr* descr = nullptr;
+        if (type && entry.descr == nullptr && PyArray_DescrConverter(type.get(), &descr) == NPY_SUCCEED) {
+            entry.descr = reinterpret_cast<PyObject*>(descr);
+        }
+        PyErr_Clear();
+    }
+    loaded = true;
 }
 
 // One block of memory: both managed forms and the dims; the data is a second block.
@@ -96,6 +108,7 @@ ArrayType inspect(PyTypeObject* type) {
     const pybind11::handle memory = pybind11::type::of<python::Memory>();
     found.memory = PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(memory.ptr())) != 0;
     found.array = found.memory || PyObject_HasAttrString(object, "__dlpack__") != 0;
+    if (found.array && !found.memory) load_ml_types();
     found.has_namespace = PyObject_HasAttrString(object, "__array_namespace__") != 0;
     const PyRef tensor = torch_attribute("torch", "Tensor");
     if (tensor && PyType_Check(tensor.get())) {
@@ -190,12 +203,12 @@ PyRef descr_of(DLDataType type) {
     if (const int number = type_number(type); number != NPY_NOTYPE) {
         return PyRef::steal(reinterpret_cast<PyObject*>(PyArray_DescrFromType(number)));
     }
-    const char* name = ml_name(type);
-    return name == nullptr ? PyRef{} : ml_descr(name);
+    const MlType* const ml_type = find_ml_type(type);
+    return ml_type == nullptr ? PyRef{} : PyRef::share(ml_type->descr);
 }
 
 std::string name_of(DLDataType type) {
-    if (const char* name = ml_name(type); name != nullptr && type.lanes == 1) return name;
+    if (const MlType* const ml_type = find_ml_type(type); ml_type != nullptr && type.lanes == 1) return ml_type->name;
     if (const PyRef descr = descr_of(type)) {
         const PyRef text = PyRef::steal(PyObject_Str(descr.get()));
         const char* name = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
@@ -206,23 +219,19 @@ std::string name_of(DLDataType type) {
            std::to_string(type.lanes);
 }
 
-const ArrayType& array_type_of(PyTypeObject* type) {
+ArrayType array_type_of(PyTypeObject* type) {
     // Guarded by the GIL. A type is held for good, so that its address is never another type's.
     static std::vector<ArrayType>* known = new std::vector<ArrayType>();
-    static ArrayType last;
     constexpr std::size_t kCapacity = 64;
     for (const ArrayType& entry : *known) {
         if (entry.type == type) return entry;
     }
-    ArrayType found = inspect(type);
-    if (!found.array || known->size() >= kCapacity) {
-        last = found;
-        return last;
+    const ArrayType found = inspect(type);
+    if (found.array && known->size() < kCapacity) {
+        Py_INCREF(type);
+        known->push_back(found);
     }
-    known->reserve(kCapacity);
-    Py_INCREF(type);
-    known->push_back(found);
-    return known->back();
+    return found;
 }
 
 DLManagedTensorVersioned* allocate_tensor(DLDataType dtype, std::int64_t itemsize, std::span<const std::int64_t> shape,

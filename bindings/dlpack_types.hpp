@@ -28,7 +28,8 @@ struct ArrayType {
     bool has_namespace = false;             // has __array_namespace__, whose from_dlpack makes results
     const DLPackExchangeAPI* api = nullptr;  // null where the type offers none
 };
-const ArrayType& array_type_of(PyTypeObject* type);
+// May run Python code where the type is new.
+ArrayType array_type_of(PyTypeObject* type);
 
 // New memory as a DLPack tensor: 64-byte aligned, uninitialised (gaps zeroed), with its own copy of
 // shape and strides (bytes, not overlapping; empty for C-contiguous). The owner calls deleter once.

@@ -78,17 +78,17 @@ ArrayLayout layout_of(const Operand& array) { return {array.shape(), array.strid
 
 std::string shape_name(std::string_view data_name) { return std::string(data_name) + ".shape"; }
 
-[[noreturn]] void refuse_blocked(const Operand& array, std::string_view name) {
-    throw ValueError(std::string(name) + " (" + array.memory()->desc.repr() +
+[[noreturn]] void refuse_blocked(const Operand& array, const ArgumentName& name) {
+    throw ValueError(name.text() + " (" + array.memory()->desc.repr() +
                      ") has a blocked layout: reorder it to a plain one first");
 }
 
-void check_plain(const Operand& array, std::string_view name) {
+void check_plain(const Operand& array, const ArgumentName& name) {
     if (array.blocked()) refuse_blocked(array, name);
 }
 
 // A shuffle of a Memory in a blocked layout, into another of the same descriptor. Not cached.
-PyObject* shuffle_blocked(const Call& call, const Operand& data, PyObject* out_object, std::string_view name) {
+PyObject* shuffle_blocked(const Call& call, Operand& data, const Operand* out, std::string_view name) {
     if (!keeps_memory_order(call.op)) refuse_blocked(data, name);
     const python::MemoryDesc& desc = data.memory()->desc;
     const Layout& layout = desc.layout;
@@ -98,38 +98,41 @@ PyObject* shuffle_blocked(const Call& call, const Operand& data, PyObject* out_o
     const std::int64_t count = call.parameters()[1];
     const std::int64_t group_size = call.op == Op::shuffle ? count : layout.dims[axis] / count;
     const CallPlan plan({}, {}, layout.empty() ? std::vector<Transfer>{} : shuffle_transfers(layout, axis, group_size));
-    const std::byte* const src = data.data();
-    if (out_object == nullptr) {
+    if (out == nullptr) {
         NewArray result;
         result.make_memory(desc);
+        data.fetch(name, true);
+        const std::byte* const src = data.data();
         std::byte* const dst = result.data();
         execute(plan, &src, &dst, 1, call.threads);
         return result.finish(data).release();
     }
-    Operand out;
-    out.read(out_object, "out");
-    check_out(out, data, "out", name);
-    if (out.memory() == nullptr || !(out.memory()->desc == desc)) {
+    check_out(*out, data, "out", name);
+    if (out->memory() == nullptr || !(out->memory()->desc == desc)) {
         throw ValueError("out must be a Memory of " + desc.repr() + ", as " + std::string(name) + " is");
     }
     const auto begin = [&](const Operand& array) { return array.memory()->first; };
-    if (begin(out) < begin(data) + layout.span() && begin(data) < begin(out) + layout.span()) {
+    if (begin(*out) < begin(data) + layout.span() && begin(data) < begin(*out) + layout.span()) {
         throw ValueError("out shares memory with " + std::string(name));
     }
-    std::byte* const dst = out.data();
+    const std::byte* const src = data.data();
+    std::byte* const dst = out->data();
     execute(plan, &src, &dst, 1, call.threads);
-    return Py_NewRef(out_object);
+    out->written();
+    return Py_NewRef(out->object());
 }
 
 // Operations with one result.
 PyObject* call_single(Call& call, PyObject* data_object, PyObject* out_object, std::string_view name) {
     Operand data;
     Operand out;
-    data.read(data_object, name);
-    call.push_data(data);
     out_object = none_is_null(out_object);
-    if (data.blocked()) return shuffle_blocked(call, data, out_object, name);
+    data.open(data_object, name, out_object == nullptr ? Access::read : Access::read_out);
+    const bool again = out_object != nullptr && out.open(out_object, "out", Access::write);
+    data.fetch(name, again);
     if (out_object == nullptr) {
+        if (data.blocked()) return shuffle_blocked(call, data, nullptr, name);
+        call.push_data(data);
         call.key.push(0);
         const auto plan = call.plan([&] {
             return plan_operation(call.op, call.parameters(), layout_of(data), data.itemsize(), nullptr,
@@ -137,9 +140,11 @@ PyObject* call_single(Call& call, PyObject* data_object, PyObject* out_object, s
         });
         return run_single(*plan, data, nullptr, name, call.threads).release();
     }
-    out.read(out_object, "out");
+    out.fetch("out", false);
+    if (data.blocked()) return shuffle_blocked(call, data, &out, name);
     check_out(out, data, "out", name);
     check_plain(out, "out");
+    call.push_data(data);
     call.key.push(1);
     call.push_layout(out);
     const auto plan = call.plan([&] {
@@ -159,11 +164,11 @@ PyRef sequence_of(PyObject* object, const char* name) {
 // Operations with a tuple of results.
 PyObject* call_split(Call& call, PyObject* data_object, PyObject* out_object) {
     Operand data;
-    data.read(data_object, "data");
-    check_plain(data, "data");
-    call.push_data(data);
     out_object = none_is_null(out_object);
     if (out_object == nullptr) {
+        data.read(data_object, "data");
+        check_plain(data, "data");
+        call.push_data(data);
         call.key.push(0);
         const auto plan = call.plan([&] {
             return plan_operation(call.op, call.parameters(), layout_of(data), data.itemsize(), nullptr, "data.shape");
@@ -172,10 +177,15 @@ PyObject* call_split(Call& call, PyObject* data_object, PyObject* out_object) {
     }
     const PyRef items = sequence_of(out_object, "out");
     Operands outs(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
+    data.open(data_object, "data", Access::read_out);
+    const bool again = outs.open(items.get(), "out", Access::write);
+    data.fetch("data", again);
+    outs.fetch("out", again);
+    check_plain(data, "data");
+    call.push_data(data);
     call.key.push(1 + static_cast<std::int64_t>(outs.size()));
     for (std::size_t i = 0; i < outs.size(); ++i) {
-        const std::string name = "out[" + std::to_string(i) + "]";
-        outs[i].read(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), name);
+        const ArgumentName name("out", i);
         check_out(outs[i], data, name, "data");
         check_plain(outs[i], name);
         call.push_layout(outs[i]);
@@ -295,22 +305,21 @@ PyObject* concat(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* k
         const PyRef items = sequence_of(values[0], "arrays");
         Operands arrays(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
         if (arrays.size() == 0) throw ValueError("arrays must hold at least one array, but is empty");
+        PyObject* out_object = none_is_null(values[2]);
+        Operand out;
+        bool again = arrays.open(items.get(), "arrays", out_object == nullptr ? Access::read : Access::read_out);
+        if (out_object != nullptr) again = out.open(out_object, "out", Access::write) || again;
+        arrays.fetch("arrays", again);
         call.key.push(static_cast<std::int64_t>(arrays.size()));
         for (std::size_t i = 0; i < arrays.size(); ++i) {
-            const std::string name = "arrays[" + std::to_string(i) + "]";
-            arrays[i].read(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), name);
+            const ArgumentName name("arrays", i);
             check_plain(arrays[i], name);
-            if (i > 0 && !arrays[i].same_dtype(arrays[0])) {
-                throw TypeError(name + ".dtype (" + arrays[i].dtype_name() + ") must equal arrays[0].dtype (" +
-                                arrays[0].dtype_name() + ")");
-            }
+            if (i > 0 && !arrays[i].same_dtype(arrays[0])) refuse_dtype(arrays[i], name, arrays[0], "arrays[0]");
             call.push_data(arrays[i]);
         }
-        Operand out;
-        PyObject* out_object = none_is_null(values[2]);
         call.key.push(out_object != nullptr ? 1 : 0);
         if (out_object != nullptr) {
-            out.read(out_object, "out");
+            out.fetch("out", again);
             check_out(out, arrays[0], "out", "arrays[0]");
             check_plain(out, "out");
             call.push_layout(out);

@@ -32,6 +32,12 @@ PyObject* axis_error_type() noexcept {
 
 }  // namespace
 
+std::string ArgumentName::text() const {
+    std::string text(name_);
+    if (position_ >= 0) text.append("[").append(std::to_string(position_)).append("]");
+    return text;
+}
+
 PyRef checked(PyObject* object) {
     if (object == nullptr) throw PythonError{};
     return PyRef::steal(object);

@@ -3,7 +3,9 @@
 
 #include <Python.h>
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "pyref.hpp"
 #include "runtime/error.hpp"
@@ -21,6 +23,38 @@ struct TypeError : std::invalid_argument {
 
 // A Python exception is set already; C++ only unwinds.
 struct PythonError {};
+
+// What messages call an argument: "data", or "arrays[3]". Becomes text only where a message is written.
+// Borrows the name.
+class ArgumentName {
+public:
+    ArgumentName(const char* name) noexcept : name_(name) {}
+    ArgumentName(const std::string& name) noexcept : name_(name) {}
+    ArgumentName(std::string_view name) noexcept : name_(name) {}
+    ArgumentName(std::string_view name, std::size_t position) noexcept
+        : name_(name), position_(static_cast<std::ptrdiff_t>(position)) {}
+    std::string text() const;
+
+private:
+    std::string_view name_;
+    std::ptrdiff_t position_ = -1;
+};
+
+// While it lives no Python exception is set, so that any Python code may run; the one that was set before is set
+// again after it. One that came up meanwhile goes to sys.unraisablehook. Needs the GIL.
+class KeptException {
+public:
+    KeptException() noexcept { PyErr_Fetch(&type_, &value_, &trace_); }
+    ~KeptException() {
+        if (PyErr_Occurred() != nullptr) PyErr_WriteUnraisable(nullptr);
+        PyErr_Restore(type_, value_, trace_);
+    }
+    KeptException(const KeptException&) = delete;
+    KeptException& operator=(const KeptException&) = delete;
+
+private:
+    PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
+};
 
 // `object`, or PythonError where a C API call failed (returned null).
 PyRef checked(PyObject* object);

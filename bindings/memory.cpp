@@ -38,7 +38,7 @@ py::array bytes_of(const py::object& self) {
 }
 
 Memory raw(const MemoryDesc& desc, const py::object& owner, void* bytes, bool readonly) {
-    Memory memory{desc, nullptr, nullptr, static_cast<std::byte*>(bytes), desc.layout.size(), readonly, owner};
+    Memory memory{desc, nullptr, nullptr, static_cast<std::byte*>(bytes), desc.layout.size(), readonly, owner, {}};
     memory.data = memory.first - desc.layout.lowest();
     return memory;
 }
@@ -66,11 +66,12 @@ Memory Memory::allocate(const MemoryDesc& desc, std::shared_ptr<onednn::Engine> 
 Memory Memory::of_array(const MemoryDesc& desc, py::handle array, const std::string& name) {
     auto held = std::make_unique<HeldArray>();
     held->object = py::reinterpret_borrow<py::object>(array);
-    held->operand.read(array.ptr(), name);
+    held->operand.read_to_keep(array.ptr(), name);
     const Operand& operand = held->operand;
     if (!desc.matches(operand)) throw ValueError(name + " is " + describe(operand) + " but must be as " + desc.repr() + " says");
-    Memory memory{desc, onednn::Engine::cpu(), operand.data(), nullptr, desc.layout.span(), !operand.writeable(), {}};
+    Memory memory{desc, onednn::Engine::cpu(), operand.data(), nullptr, desc.layout.span(), !operand.writeable(), {}, {}};
     memory.first = memory.data + desc.layout.lowest();
+    if (operand.kind() == Operand::Kind::torch) memory.tensor = held->object;
     memory.owner = py::capsule(held.get(), [](void* pointer) { delete static_cast<HeldArray*>(pointer); });
     held.release();
     return memory;
@@ -83,14 +84,16 @@ Memory Memory::over(const MemoryDesc& desc, py::handle buffer, std::shared_ptr<o
     };
     if (is_array(buffer.ptr())) {
         Operand operand;
-        operand.read(buffer.ptr(), "buffer");
+        operand.read(buffer.ptr(), "buffer", Access::write);
         if (desc.matches(operand)) return finish(of_array(desc, buffer, "buffer"));
         const bool bytes = operand.ndim() == 1 && dtype_of(operand).equal(py::dtype::of<std::uint8_t>());
         if (!bytes || operand.shape()[0] != desc.layout.size() || (operand.shape()[0] > 1 && operand.strides()[0] != 1)) {
             refuse(desc, describe(operand));
         }
         Memory memory = of_array(MemoryDesc::of(operand), buffer, "buffer");
-        return finish(raw(desc, memory.owner, memory.data, memory.readonly));
+        Memory flat = raw(desc, memory.owner, memory.data, memory.readonly);
+        flat.tensor = memory.tensor;
+        return finish(std::move(flat));
     }
     if (PyObject_CheckBuffer(buffer.ptr()) == 0) {
         throw py::type_error("buffer (" + type_name(buffer.ptr()) +
@@ -111,6 +114,10 @@ py::array Memory::numpy(py::handle self) const {
     py::array view(desc.dtype, shape, strides, data, self);
     if (readonly) view.attr("setflags")(py::arg("write") = false);
     return view;
+}
+
+void Memory::written() const {
+    if (tensor) torch_tensors::increment_version(tensor.ptr());
 }
 
 bool share_bytes(const Memory& a, const Memory& b) {

@@ -22,6 +22,7 @@ struct Memory {
     std::int64_t bytes = 0;       // from `first`: desc.layout.size(), or the span of a strided array
     bool readonly = false;
     pybind11::object owner;       // keeps the bytes alive
+    pybind11::object tensor;      // torch's, over which it lies; null otherwise
 
     // Owned: 64-byte aligned and zeroed.
     static Memory allocate(const MemoryDesc& desc, std::shared_ptr<onednn::Engine> engine = nullptr);
@@ -32,6 +33,8 @@ struct Memory {
 
     // Zero-copy view of a plain layout; `self` (the Python object of this Memory) keeps it alive.
     pybind11::array numpy(pybind11::handle self) const;
+    // Its bytes were overwritten: torch has to know where they are a tensor's.
+    void written() const;
 };
 
 // Whether the two share a byte; undecided counts as sharing.

@@ -102,7 +102,7 @@ bool MemoryDesc::matches(const Operand& array) const {
         if (array.shape()[axis] != layout.dims[axis]) return false;
         if (!empty && layout.dims[axis] > 1 && array.strides()[axis] != layout.strides[axis]) return false;
     }
-    return array.has_dtype(reinterpret_cast<PyArray_Descr*>(dtype.ptr())) && dtype_of(array).equal(dtype);
+    return array.has_dtype(reinterpret_cast<PyArray_Descr*>(dtype.ptr()));
 }
 
 std::string MemoryDesc::repr() const {
@@ -181,7 +181,7 @@ Examples
             "of",
             [](const py::object& array) {
                 Operand operand;
-                operand.read(array.ptr(), "array");
+                operand.read(array.ptr(), "array", Access::describe);
                 return MemoryDesc::of(operand);
             },
             py::arg("array"),

@@ -75,34 +75,47 @@ struct Primitive {
 
 const State& state_of(PyObject* self) { return *reinterpret_cast<Primitive*>(self)->state; }
 
-void make_result(NewArray& result, const CheckedPort& port, const Operand& like) {
+// See NewArray::make.
+bool make_result(NewArray& result, const CheckedPort& port, const Operand& like) {
     const Layout& layout = port.port->desc.layout;
     if (like.memory() != nullptr) {
         result.make_memory(port.port->desc);
-    } else {
-        result.make(like, layout.dims, port.c_contiguous ? std::span<const std::int64_t>{} : layout.strides);
+        return true;
     }
+    return result.make(like, layout.dims, port.c_contiguous ? std::span<const std::int64_t>{} : layout.strides);
 }
 
 // prim(x, *, out=None)
-PyObject* call_one(const State& state, const Operand& x, PyObject* out_object) {
+PyObject* call_one(const State& state, PyObject* x_object, PyObject* out_object) {
     const CheckedPort& destination = state.destinations[0];
-    const std::byte* const src = x.data();
+    Operand x;
     if (out_object != nullptr) {
         Operand out;
-        out.read(out_object, "out");
+        x.open(x_object, "x", Access::read_out);
+        const bool again = out.open(out_object, "out", Access::write);
+        x.fetch("x", again);
+        out.fetch("out", false);
+        state.sources[0].check(x, "x");
         if (!destination.matches(out) && !destination.blocked && !out.blocked() && !x.blocked() &&
             overlap(x.footprint(), out.footprint())) {
             throw ValueError("out shares memory with x, and does not lie as " + destination.port->desc.repr());
         }
         destination.check_destination(out, "out");
         if (meet(state.sources[0], x, destination, out)) throw ValueError("out shares memory with x: in-place is not possible");
+        const std::byte* const src = x.data();
         std::byte* const dst = out.data();
         state.run(&src, &dst, nullptr);
+        out.written();
         return Py_NewRef(out_object);
     }
+    x.read(x_object, "x");
+    state.sources[0].check(x, "x");
     NewArray result;
-    make_result(result, destination, x);
+    if (make_result(result, destination, x)) {
+        x.fetch("x", true);
+        state.sources[0].check(x, "x");
+    }
+    const std::byte* const src = x.data();
     std::byte* const dst = result.data();
     state.run(&src, &dst, nullptr);
     return result.finish(x).release();
@@ -111,11 +124,7 @@ PyObject* call_one(const State& state, const Operand& x, PyObject* out_object) {
 PyObject* call_many(const State& state, PyObject* x, PyObject* out_object) {
     const std::size_t count = state.destinations.size();
     Operands source(1);
-    source[0].read(x, "x");
-    state.sources[0].check(source[0], "x");
-    const std::byte* const src = source[0].data();
     std::vector<std::byte*> dsts(count);
-    PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
     if (out_object != nullptr) {
         if (!PyTuple_Check(out_object) && !PyList_Check(out_object)) {
             throw TypeError("out must be a list or tuple of arrays, not " + type_name(out_object));
@@ -126,26 +135,41 @@ PyObject* call_many(const State& state, PyObject* x, PyObject* out_object) {
                              std::to_string(PyTuple_GET_SIZE(items.get())));
         }
         Operands outs(count);
+        source[0].open(x, "x", Access::read_out);
+        const bool again = outs.open(items.get(), "out", Access::write);
+        source[0].fetch("x", again);
+        outs.fetch("out", again);
+        state.sources[0].check(source[0], "x");
         for (std::size_t i = 0; i < count; ++i) {
             const std::string name = "out[" + std::to_string(i) + "]";
-            outs[i].read(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), name);
             state.destinations[i].check_destination(outs[i], name);
             dsts[i] = outs[i].data();
         }
         check_apart(state.sources, source, state.destinations, outs);
+        const std::byte* const src = source[0].data();
         state.run(&src, dsts.data(), nullptr);
+        for (std::size_t i = 0; i < count; ++i) outs[i].written();
         return PyRef(items).release();
     }
+    source[0].read(x, "x");
+    state.sources[0].check(source[0], "x");
     std::vector<NewArray> results(count);
+    bool ran_python = false;
     for (std::size_t i = 0; i < count; ++i) {
-        make_result(results[i], state.destinations[i], source[0]);
+        ran_python = make_result(results[i], state.destinations[i], source[0]) || ran_python;
         dsts[i] = results[i].data();
     }
+    if (ran_python) {
+        source[0].fetch("x", true);
+        state.sources[0].check(source[0], "x");
+    }
+    const std::byte* const src = source[0].data();
     state.run(&src, dsts.data(), nullptr);
+    const PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
     for (std::size_t i = 0; i < count; ++i) {
         PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), results[i].finish(source[0]).release());
     }
-    return tuple.release();
+    return PyRef(tuple).release();
 }
 
 bool is_split(const State& state) {
@@ -159,10 +183,7 @@ PyObject* primitive_call(PyObject* self, PyObject* const* args, std::size_t flag
         state.type->call.parse(args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), keywords, values);
         PyObject* out = values[1] == Py_None ? nullptr : values[1];
         if (is_split(state)) return call_many(state, values[0], out);
-        Operand x;
-        x.read(values[0], "x");
-        state.sources[0].check(x, "x");
-        return call_one(state, x, out);
+        return call_one(state, values[0], out);
     } catch (...) {
         return set_python_error();
     }
@@ -199,7 +220,7 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
         const std::int64_t arg = parse_integer(PyTuple_GET_ITEM(item, 0), "args key");
         if (arg == onednn::kArgScratchpad && executable.scratchpad) {
             Operand scratchpad;
-            scratchpad.read(PyTuple_GET_ITEM(item, 1), "scratchpad");
+            scratchpad.read(PyTuple_GET_ITEM(item, 1), "scratchpad", Access::write);
             CheckedPort(Port{static_cast<int>(arg), "scratchpad", *executable.scratchpad}).check(scratchpad, "scratchpad");
             continue;
         }
@@ -216,11 +237,19 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
     Operands dsts(count - source_count);
     std::vector<const std::byte*> from(srcs.size());
     std::vector<std::byte*> to(dsts.size());
+    const auto operand_of = [&](std::size_t k) -> Operand& {
+        return k < source_count ? srcs[k] : dsts[k - source_count];
+    };
+    bool again = false;
     for (std::size_t k = 0; k < count; ++k) {
         const std::string name = describe(*port(k).port);
         if (!values[k]) throw ValueError("args lacks " + name);
-        Operand& operand = k < source_count ? srcs[k] : dsts[k - source_count];
-        operand.read(values[k].get(), name);
+        again = operand_of(k).open(values[k].get(), name, k < source_count ? Access::read_out : Access::write) || again;
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+        const std::string name = describe(*port(k).port);
+        Operand& operand = operand_of(k);
+        operand.fetch(name, again);
         if (k < source_count) {
             port(k).check(operand, name);
             from[k] = operand.data();
@@ -231,6 +260,7 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
     }
     check_apart(state.sources, srcs, state.destinations, dsts);
     state.run(from.data(), to.data(), on);
+    for (std::size_t i = 0; i < dsts.size(); ++i) dsts[i].written();
 }
 
 PyObject* primitive_execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {

@@ -55,15 +55,21 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
     if (share_bytes(src, dst)) throw ValueError("dst_mem shares bytes with src_mem: in-place reordering is not possible");
     const onednn::DataType type = to_onednn(src.desc.dtype);
     const int threads = get_num_threads();
-    const ReleasedGil released;
-    if (onednn_is_exact(from, to, type) &&
-        onednn::reorder(*src.engine, stream, type, from, src.data, to, dst.data,
-                        onednn::threads_for(to.size()))) {
-        return;
-    }
     const std::byte* source = src.data;
     std::byte* destination = dst.data;
-    Program(reorder_transfers(from, to), PlanOptions{best_isa(), threads, 1}).execute(&source, &destination, threads);
+    // Held here too: another thread may give a Memory other bytes meanwhile.
+    const py::object source_owner = src.owner;
+    const py::object destination_owner = dst.owner;
+    {
+        const ReleasedGil released;
+        if (!onednn_is_exact(from, to, type) ||
+            !onednn::reorder(*src.engine, stream, type, from, source, to, destination,
+                             onednn::threads_for(to.size()))) {
+            Program(reorder_transfers(from, to), PlanOptions{best_isa(), threads, 1})
+                .execute(&source, &destination, threads);
+        }
+    }
+    dst.written();
 }
 
 }  // namespace

@@ -36,12 +36,10 @@ void PooledArrays::enter() {
 }
 
 void PooledArrays::leave() noexcept {
-    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-    PyErr_Fetch(&type, &value, &trace);
+    const KeptException kept;
     const PyRef ours = PyRef::steal(PyDataMem_SetHandler(before_.get()));
     // Out of memory; arrays of this thread then stay with the pool, which serves every size.
     if (!ours) PyErr_Clear();
-    PyErr_Restore(type, value, trace);
     before_ = {};
 }
 

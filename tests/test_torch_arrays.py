@@ -1,6 +1,7 @@
 """Torch tensors in, torch tensors out."""
 
 import ctypes
+import importlib.util
 
 import numpy as np
 import oracle
@@ -242,3 +243,121 @@ def test_large():
     for view in (x, last):
         assert_same(dm.shuffle_channels(view, 1, 2), oracle.shuffle_channels(as_bytes(view), 1, 2), torch.float32)
         assert_same(dm.transpose(view, (0, 2, 3, 1)), oracle.transpose(as_bytes(view), (0, 2, 3, 1)), torch.float32)
+
+
+class TestGradients:
+    """Bytes alone have no gradient: what is refused, and what is not."""
+
+    @pytest.fixture
+    def x(self):
+        return torch.nn.Parameter(tensor((4, 6)))
+
+    CALLS = (
+        lambda x, **out: dm.transpose(x, **out),
+        lambda x, **out: dm.Transpose(dm.Transpose.Desc(dm.MemoryDesc.of(x)))(x, **out),
+        lambda x, **out: dm.Chain.of(x).transpose().build()(x, **out),
+    )
+
+    @pytest.mark.parametrize("call", CALLS, ids=["eager", "primitive", "chain"])
+    def test_a_new_result_would_have_no_gradient(self, x, call):
+        for source in (x, x * 2):
+            with pytest.raises(
+                TypeError, match=r"pass (data|x)\.detach\(\), or call inside torch\.no_grad\(\)"
+            ) as raised:
+                call(source)
+            integration = importlib.util.find_spec("dnnmove.torch") is not None
+            assert ("dnnmove.torch" in str(raised.value)) == integration
+
+    @pytest.mark.parametrize("call", CALLS, ids=["eager", "primitive", "chain"])
+    @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+    def test_parameters_where_no_gradient_is_recorded(self, x, call, mode):
+        with mode():
+            result = call(x)
+            assert_same(result, oracle.transpose(as_bytes(x)), x.dtype)
+            call(-result, out=x)
+            assert torch.equal(x, -tensor((4, 6)))
+            call(x, out=result)
+            assert_same(result, oracle.transpose(as_bytes(x)), x.dtype)
+
+    @pytest.mark.parametrize("call", CALLS, ids=["eager", "primitive", "chain"])
+    def test_what_is_only_read_to_fill_out(self, x, call):
+        for source in (x, x * 2):
+            out = torch.zeros(6, 4)
+            assert call(source, out=out) is out
+            assert_same(out, oracle.transpose(as_bytes(source)), x.dtype)
+            out = np.zeros((6, 4), "f4")
+            call(source, out=out)
+            assert out.tobytes() == oracle.transpose(as_bytes(source)).tobytes()
+
+    def test_splits_and_concat(self, x):
+        for call in (lambda **out: dm.split(x, 0, 2, **out), lambda **out: dm.concat([x.detach(), x], 0, **out)):
+            with pytest.raises(TypeError, match=r"\.detach\(\)"):
+                call()
+        halves = (torch.zeros(2, 6), torch.zeros(2, 6))
+        dm.split(x, 0, 2, out=halves)
+        both = dm.concat([x, x], out=torch.zeros(8, 6))
+        assert torch.equal(torch.cat(halves), x)
+        assert torch.equal(both, torch.cat([x, x]))
+
+    def test_nothing_that_requires_grad_is_overwritten_in_secret(self, x):
+        for call in self.CALLS:
+            with pytest.raises(TypeError, match=r"out is a tensor that requires grad: write to out\.detach\(\)"):
+                call(torch.zeros(6, 4), out=x)
+        with pytest.raises(TypeError, match="buffer is a tensor that requires grad"):
+            dm.Memory(dm.MemoryDesc.of(x), buffer=x)
+        assert dm.MemoryDesc.of(x) == dm.MemoryDesc((4, 6), "f4")
+
+    def test_autograd_sees_what_is_overwritten(self):
+        saved = torch.ones(4, 6, requires_grad=True)
+        md = dm.MemoryDesc((4, 6), "f4")
+        source = torch.full((6, 4), 3.0)
+        memory = dm.Memory(dm.MemoryDesc((4, 6), "f4"))
+        back = dm.Transpose(dm.Transpose.Desc(dm.MemoryDesc.of(source)))
+        halves = dm.VariadicSplit(dm.VariadicSplit.Desc(md, 0, [2, 2]))
+        for write in (
+            lambda out: dm.transpose(source, out=out),
+            lambda out: dm.shuffle(torch.zeros(4, 6), 0, 2, out=out),
+            lambda out: dm.split(torch.zeros(8, 6), 0, 2, out=(out, torch.zeros(4, 6))),
+            lambda out: dm.concat([torch.zeros(2, 6)] * 2, out=out),
+            lambda out: back(source, out=out),
+            lambda out: back.execute(None, {dm.ARG_SRC: source, dm.ARG_DST: out}),
+            lambda out: halves(torch.zeros(4, 6), out=(out[:2], torch.zeros(2, 6))),
+            lambda out: dm.Chain.of(source).transpose().build()(source, out=out),
+            lambda out: dm.Chain.of(source).transpose().split(0, 2).build()(source, out=(out[:2], out[2:])),
+            lambda out: dm.reorder(memory, dm.Memory(md, buffer=out)),
+            lambda out: dm.transpose(source, out=dm.Memory(md, buffer=out)),
+        ):
+            weight = torch.ones(4, 6)
+            loss = (saved * weight).sum()
+            version = weight._version
+            write(weight)
+            assert weight._version > version
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                loss.backward()
+
+    def test_tensors_of_inference_mode_have_no_version(self):
+        with torch.inference_mode():
+            out = torch.zeros(6, 4)
+        dm.transpose(tensor((4, 6)), out=out)
+        assert torch.equal(out, tensor((4, 6)).t())
+
+    def test_a_mode_that_changes_what_was_read(self, run_python):
+        run_python(
+            """
+import numpy as np, torch, dnnmove as dm
+from torch.overrides import TorchFunctionMode
+class Mode(TorchFunctionMode):
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        x.resize((1,), refcheck=False)
+        tensors[0].set_(torch.zeros(1, dtype=torch.float64).untyped_storage(), 0, (1,))
+        return function(*arguments, **(keywords or {}))
+for call in (lambda: dm.concat([x, *tensors]), lambda: dm.transpose(x, out=tensors[0].t()), lambda: dm.concat(tensors)):
+    x = np.zeros((2560, 2048))
+    tensors = [torch.zeros((2560, 2048), dtype=torch.float64) for _ in range(2)]
+    with Mode():
+        try:
+            call()
+        except ValueError as error:
+            print(error)
+"""
+        )
