@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "onednn_errors.hpp"
+#include "onednn_threads.hpp"
 #include "runtime/error.hpp"
 #include "runtime/threads.hpp"
 
@@ -123,7 +124,7 @@ void execute(const dnnl::primitive& primitive, const dnnl::engine& engine, const
         if (!scratch) throw std::bad_alloc();
         args.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(scratchpad, engine, scratch.get()));
     }
-    const ScopedOmpThreads scoped(threads);
+    const ScopedOpenMPThreads scoped(threads);
     dnnl::stream queue = stream_or_own(stream, engine);
     primitive.execute(queue, args);
     queue.wait();
@@ -281,7 +282,7 @@ void Shuffle::prepare(int threads) const {
     std::call_once(impl_->once, [&] {
         guarded("shuffle", [&] {
             // oneDNN fills its offset tables in a parallel region of its own.
-            const ScopedOmpThreads scoped(threads);
+            const ScopedOpenMPThreads scoped(threads);
             with_pd(impl_->engine, impl_->prop, impl_->data, static_cast<int>(impl_->axis), impl_->group_size, [&](auto& pd) {
                 for (int k = 0; k < impl_->position; ++k) pd.next_impl();
                 impl_->primitive = make_shuffle(pd);
@@ -332,7 +333,7 @@ bool reorder(const Engine& engine, const Stream* stream, DataType type, const La
         const dnnl::memory::desc from = lower(src_layout, type);
         const dnnl::memory::desc to = lower(dst_layout, type);
         // Created under the number of threads that will run it: some reorders fix it here.
-        const ScopedOmpThreads scoped(threads);
+        const ScopedOpenMPThreads scoped(threads);
         const dnnl::reorder::primitive_desc pd(cpu, from, cpu, to, user_scratchpad(), true);
         if (!pd) return false;
         execute(dnnl::reorder(pd), cpu, stream, pd.scratchpad_desc(),

@@ -8,6 +8,7 @@
 #include "errors.hpp"
 #include "function.hpp"
 #include "onednn.hpp"
+#include "onednn_threads.hpp"
 #include "parse.hpp"
 #include "plan_cache.hpp"
 #include "runtime/buffer_pool.hpp"
@@ -64,11 +65,9 @@ py::dict build_info() {
     info["isa"] = std::string(to_string(best_isa()));
     info["isas_compiled"] = names(compiled_isas());
     info["isas_available"] = names(available_isas());
-#if defined(_OPENMP)
-    info["openmp"] = static_cast<long>(_OPENMP);
-#else
-    info["openmp"] = py::none();
-#endif
+    info["threads"] = "dnnmove's own pool";
+    const std::string openmp = onednn::openmp_library();
+    info["openmp"] = openmp.empty() ? py::object(py::none()) : py::object(py::str(openmp));
     info["onednn_version"] = onednn::version();
     info["onednn_hash"] = onednn::version_hash();
     info["onednn_runtime"] = onednn::cpu_runtime();
@@ -92,12 +91,14 @@ py::object buffer_pool() {
 
 void register_runtime(py::module_& module) {
     best_isa();  // a wrong DNNMOVE_ISA fails the import, not a later call
+    check_thread_environment();
 
     module.def("build_info", build_info,
                "build_info()\n--\n\nReturn how the extension was built and what it runs on.\n\n"
                "Returns\n-------\ndict\n    version, compiler, cxx_standard, isa (in use), isas_compiled,\n"
-               "    isas_available, openmp (date of the specification), onednn_version, onednn_hash,\n"
-               "    onednn_runtime (what its threads are).\n\n"
+               "    isas_available, threads (whose the native engine uses), openmp (file name of\n"
+               "    the OpenMP library that oneDNN uses, None without), onednn_version,\n"
+               "    onednn_hash, onednn_runtime (what its threads are).\n\n"
                "Examples\n--------\n>>> import dnnmove as dm\n"
                ">>> dm.build_info()[\"isa\"] in dm.build_info()[\"isas_available\"]\nTrue");
     module.def(

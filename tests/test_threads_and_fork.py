@@ -13,6 +13,9 @@ import strategies as some
 import dnnmove as dm
 
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
 @pytest.fixture(autouse=True)
 def restored():
     before = dm.get_num_threads()
@@ -152,9 +155,40 @@ class TestNumThreads:
         with dm.num_threads(4096):
             assert oracle.raw(dm.transpose(x)) == oracle.raw(oracle.transpose(x))
 
-    def test_huge_values_of_openmp(self, run_python):
+    @pytest.mark.parametrize(
+        ("variables", "threads"),
+        [
+            ({"OMP_NUM_THREADS": "100000"}, "4096"),
+            ({"OMP_NUM_THREADS": "3"}, "3"),
+            ({"OMP_NUM_THREADS": " 3 , 2"}, "3"),
+            ({"OMP_NUM_THREADS": "3", "DNNMOVE_NUM_THREADS": "5"}, "5"),
+            ({"OMP_NUM_THREADS": "3", "DNNMOVE_NUM_THREADS": ""}, "3"),
+            ({"OMP_NUM_THREADS": "many"}, None),
+            ({"OMP_NUM_THREADS": "-2"}, None),
+            ({"OMP_NUM_THREADS": "0"}, None),
+            ({"OMP_NUM_THREADS": ""}, None),
+        ],
+    )
+    def test_environment(self, variables, threads, run_python):
         program = "import dnnmove; print(dnnmove.get_num_threads())"
-        assert run_python(program, OMP_NUM_THREADS="100000") == "4096\n"
+        default = run_python(program, OMP_NUM_THREADS="", DNNMOVE_NUM_THREADS="")
+        found = run_python(program, **{"DNNMOVE_NUM_THREADS": "", **variables})
+        assert found == (default if threads is None else threads + "\n")
+
+    @pytest.mark.parametrize("bad", ["0", "-1", "two", "1.5", "4097", "3,2", "99999999999999999999999"])
+    def test_a_wrong_own_variable_fails_the_import(self, bad, run_python):
+        program = (
+            "try:\n    import dnnmove\nexcept (ImportError, ValueError) as error:\n    print(type(error).__name__, error)"
+        )
+        said = run_python(program, DNNMOVE_NUM_THREADS=bad)
+        assert "DNNMOVE_NUM_THREADS" in said
+        assert bad[:12] in said
+        assert "4096" in said
+
+    @linux
+    def test_the_affinity_mask_is_the_default(self, run_python):
+        program = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nimport dnnmove; print(dnnmove.get_num_threads())"
+        assert run_python(program, OMP_NUM_THREADS="", DNNMOVE_NUM_THREADS="") == "1\n"
 
 
 OPENMP = """
@@ -235,6 +269,9 @@ desc = dm.ShuffleForward.Desc(dm.PropKind.forward, md, 1, 20)
 expected = x.reshape(4, 3, 20, 56, 56).swapaxes(1, 2).reshape(x.shape)
 turned = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
 
+def threads():
+    return sum(open(f"/proc/self/task/{task}/comm").read() == "dnnmove\\n" for task in os.listdir("/proc/self/task")) + 1
+
 def work(fwd=None):
     fwd = fwd or dm.ShuffleForward(dm.ShuffleForward.PrimitiveDesc(desc, implementation=implementation))
     assert np.array_equal(fwd(x), expected)
@@ -252,14 +289,22 @@ def work(fwd=None):
 
 def child(fwd):
     signal.alarm(60)
+    assert threads() == 1, "the child starts without workers"
     work(fwd)       # a primitive of before the fork
     work()          # and a new one
-    assert dm.get_num_threads() == 1
+    assert dm.get_num_threads() == 4
     dm.set_num_threads(8)
-    assert dm.get_num_threads() == 1
-    with dm.num_threads(8):
-        assert dm.get_num_threads() == 1
+    assert dm.get_num_threads() == 8
+    with dm.num_threads(2):
+        assert dm.get_num_threads() == 2
         work(fwd)
+    if len(os.sched_getaffinity(0)) > 1:
+        big = np.zeros((4000, 1000), "f4")
+        for _ in range(200):
+            dm.transpose(big)
+            if threads() > 1:
+                break
+        assert threads() > 1, "and makes its own"
     # a grandchild works too
     pid = os.fork()
     if pid == 0:
@@ -365,6 +410,89 @@ started.wait()
 time.sleep(0.1)
 print("end")
 """
+
+
+POOL = """
+import os, threading
+import numpy as np
+import dnnmove as dm
+
+def own():
+    return sum(open(f"/proc/self/task/{task}/comm").read() == "dnnmove\\n" for task in os.listdir("/proc/self/task"))
+
+cpus = len(os.sched_getaffinity(0))
+assert own() == 0, "no thread before there is work"
+x = np.zeros((1000, 1000), "f4")
+with dm.num_threads(1):
+    dm.transpose(x)
+assert own() == 0, "nor for one thread"
+dm.set_num_threads(64)
+
+def work():
+    out = np.empty((1000, 1000), "f4")
+    for _ in range(100):
+        dm.transpose(x, out=out)
+
+runners = [threading.Thread(target=work) for _ in range(8)]
+for runner in runners: runner.start()
+for runner in runners: runner.join()
+assert own() <= cpus - 1, (own(), cpus)
+print("one pool", own() > 0 or cpus == 1)
+"""
+
+
+@linux
+def test_one_pool_whatever_the_number_of_python_threads(run_python):
+    assert run_python(POOL) == "one pool True\n"
+
+
+LIMITED = """
+import resource
+import numpy as np
+import dnnmove as dm
+x = np.arange(4_000_000, dtype="f4").reshape(2000, 2000)
+expected = np.ascontiguousarray(x.T)
+out = np.empty_like(expected)
+with open("/proc/self/statm") as file:
+    size = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (100 << 10), resource.RLIM_INFINITY))
+dm.set_num_threads(4096)
+for _ in range(50):
+    dm.transpose(x, out=out)
+resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 30), resource.RLIM_INFINITY))
+assert np.array_equal(out, expected)
+print("survived")
+"""
+
+
+@linux
+def test_no_memory_for_threads(run_python):
+    # Not even the stack of one more thread fits: the call runs on its caller's.
+    assert run_python(LIMITED, OPENBLAS_NUM_THREADS="1") == "survived\n"
+
+
+SIGNALS = """
+import os, signal, threading, time
+import numpy as np
+import dnnmove as dm
+x = np.zeros((2000, 2000), "f4")
+out = np.empty_like(x)
+seen = []
+signal.signal(signal.SIGALRM, lambda *_: seen.append(threading.current_thread() is threading.main_thread()))
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    dm.transpose(x, out=out)
+signal.setitimer(signal.ITIMER_REAL, 0)
+blocked = {int(line.split()[1], 16) for task in os.listdir("/proc/self/task") for line in open(f"/proc/self/task/{task}/status")
+           if line.startswith("SigBlk") and open(f"/proc/self/task/{task}/comm").read() == "dnnmove\\n"}
+print(all(seen) and len(seen) > 10, all(mask >> (signal.SIGALRM - 1) & 1 for mask in blocked))
+"""
+
+
+@linux
+def test_signals_go_to_the_program(run_python):
+    assert run_python(SIGNALS) == "True True\n"
 
 
 def test_the_interpreter_may_end_while_daemon_threads_call(run_python):

@@ -14,8 +14,6 @@
 namespace dnnmove {
 namespace {
 
-// Less work per thread is done sooner by one thread.
-constexpr std::int64_t kBytesPerThread = 192 * 1024;
 // Several nests that read one source take turns in slices of this many bytes, so that lines of the
 // source that they share are read once.
 constexpr std::int64_t kSliceBytes = 16 * 1024;
@@ -36,13 +34,13 @@ struct Step {
     }
 };
 
-// Runs slice `slice` of `slices` of a thread's share of the units.
+// Runs slice `slice` of `slices` of chunk `chunk` of the walk's units.
 template <class Walk>
-void run_share(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, int thread, int threads,
-               std::int64_t slice, std::int64_t slices) noexcept {
+void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk,
+               std::int64_t chunks, std::int64_t slice, std::int64_t slices) noexcept {
     const std::int64_t units = walk.units();
-    const std::int64_t begin = units * thread / threads;
-    const std::int64_t share = units * (thread + 1) / threads - begin;
+    const std::int64_t begin = units * chunk / chunks;
+    const std::int64_t share = units * (chunk + 1) / chunks - begin;
     walk.run(srcs, dsts, begin + share * slice / slices, begin + share * (slice + 1) / slices);
 }
 
@@ -55,13 +53,16 @@ struct Program::Impl {
     std::int64_t bytes = 0;
     bool streams = false;  // threads must fence their stores
 
-    void run(const std::byte* const* srcs, std::byte* const* dsts, int thread, int threads) const noexcept {
-        for (const Records& walk : records) run_share(walk, srcs, dsts, thread, threads, 0, 1);
+    void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks) const noexcept {
+        for (const Records& walk : records) run_slice(walk, srcs, dsts, chunk, chunks, 0, 1);
         const std::int64_t slices =
-            steps.size() == 1 ? 1 : std::max<std::int64_t>(1, bytes / threads / kSliceBytes);
+            steps.size() == 1 ? 1 : std::max<std::int64_t>(1, bytes / chunks / kSliceBytes);
         for (std::int64_t slice = 0; slice < slices; ++slice) {
-            for (const Step& step : steps) run_share(step, srcs, dsts, thread, threads, slice, slices);
+            for (const Step& step : steps) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
         }
+    }
+    // At the end of each thread's part.
+    void fence() const noexcept {
         if (streams) kernels_for(options.isa).fence();
     }
 };
@@ -135,10 +136,9 @@ Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 
 void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept {
-    const std::int64_t useful = std::max<std::int64_t>(1, impl_->bytes / kBytesPerThread);
-    const int count = static_cast<int>(std::min<std::int64_t>(threads, useful));
-    if (count <= 1) {
+    if (threads <= 1) {
         impl_->run(srcs, dsts, 0, 1);
+        impl_->fence();
         return;
     }
     struct Context {
@@ -147,10 +147,13 @@ void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int 
         std::byte* const* dsts;
     } context{*impl_, srcs, dsts};
     parallel(
-        count,
-        [](void* opaque, int thread, int all) noexcept {
+        threads, impl_->bytes,
+        [](void* opaque, Participant& participant) noexcept {
             const auto& call = *static_cast<const Context*>(opaque);
-            call.impl.run(call.srcs, call.dsts, thread, all);
+            for (std::uint32_t chunk = 0; participant.take(chunk);) {
+                call.impl.run(call.srcs, call.dsts, chunk, participant.chunks());
+            }
+            call.impl.fence();
         },
         &context);
 }

@@ -1,23 +1,72 @@
-// How many threads a call uses, the parallel region itself, and what happens after a fork.
+// How many threads a call uses, and the pool that runs it.
 #include "runtime/threads.hpp"
 
-#include <omp.h>
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <string>
+
+#include "runtime/cpu_count.hpp"
+#include "runtime/error.hpp"
 
 namespace dnnmove {
 namespace {
 
+// Work for one more thread, in bytes written: less is done sooner without it.
+constexpr std::int64_t kBytesPerThread = 192 * 1024;
+// Chunks that a thread's share is cut into, where they are of a sensible size: the more, the sooner others can
+// help a thread that has lost its processor, and the more often a walk begins anew.
+constexpr std::int64_t kChunksPerThread = 4;
+constexpr std::int64_t kLeastChunkBytes = 96 * 1024;
+constexpr std::int64_t kMostChunkBytes = 512 * 1024;
+// Work that may last longer than it takes to wake a worker for it. Less than this moves in some 20 us.
+constexpr std::int64_t kLastingBytes = 1024 * 1024;
+
 std::atomic<bool> in_forked_child{false};
+std::atomic<ThreadPool*> process_threads{nullptr};
 thread_local int thread_limit = 0;  // 0: the process's limit holds
 
+// -1 where the text is no whole number of at least 1; what is more than an int can hold counts as the largest.
+int parse_count(const char* text, const char* end) {
+    while (text != end && (*text == ' ' || *text == '\t')) ++text;
+    while (text != end && (end[-1] == ' ' || end[-1] == '\t')) --end;
+    int value = 0;
+    const auto [stop, error] = std::from_chars(text, end, value);
+    if (stop != end) return -1;
+    if (error == std::errc::result_out_of_range) return *text == '-' ? -1 : std::numeric_limits<int>::max();
+    return error == std::errc() && value >= 1 ? value : -1;
+}
+
+// 0 where the variable is not set.
+int own_variable() {
+    const char* text = std::getenv("DNNMOVE_NUM_THREADS");
+    return text == nullptr || *text == '\0' ? 0 : parse_count(text, text + std::strlen(text));
+}
+
+// OpenMP's variable may be a list, one number per nested level; what is malformed is ignored, as OpenMP does.
+int openmp_variable() {
+    const char* text = std::getenv("OMP_NUM_THREADS");
+    if (text == nullptr) return 0;
+    const char* comma = std::strchr(text, ',');
+    return std::max(0, parse_count(text, comma == nullptr ? text + std::strlen(text) : comma));
+}
+
 int initial_threads() {
-    pthread_atfork(nullptr, nullptr, [] { in_forked_child.store(true, std::memory_order_relaxed); });
-    // omp_get_max_threads honours OMP_NUM_THREADS and the affinity mask of the process.
-    return std::clamp(omp_get_max_threads(), 1, kMaxThreads);
+    // The child starts with no workers, and makes a pool of its own when it needs one.
+    pthread_atfork(nullptr, nullptr, [] {
+        in_forked_child.store(true, std::memory_order_relaxed);
+        process_threads.store(nullptr, std::memory_order_relaxed);
+    });
+    int threads = own_variable();
+    if (threads <= 0) threads = openmp_variable();
+    if (threads <= 0) threads = available_cpus();
+    return std::clamp(threads, 1, kMaxThreads);
 }
 
 std::atomic<int>& process_limit() {
@@ -28,14 +77,21 @@ std::atomic<int>& process_limit() {
 // Registers the fork handler when the library is loaded, before anybody can fork.
 [[maybe_unused]] const int kLoaded = process_limit().load();
 
+// Null where there is no memory for it.
+ThreadPool* pool() noexcept {
+    ThreadPool* current = process_threads.load(std::memory_order_acquire);
+    if (current != nullptr) return current;
+    auto* made = new (std::nothrow) ThreadPool(static_cast<std::size_t>(affinity_cpus() - 1));
+    if (made == nullptr || process_threads.compare_exchange_strong(current, made, std::memory_order_acq_rel)) return made;
+    delete made;
+    return current;
+}
+
 }  // namespace
 
 void set_num_threads(int n) { process_limit().store(n, std::memory_order_relaxed); }
 
-int get_num_threads() {
-    if (forked()) return 1;
-    return thread_limit > 0 ? thread_limit : process_limit().load(std::memory_order_relaxed);
-}
+int get_num_threads() { return thread_limit > 0 ? thread_limit : process_limit().load(std::memory_order_relaxed); }
 
 int exchange_thread_limit(int n) {
     const int before = thread_limit;
@@ -43,23 +99,31 @@ int exchange_thread_limit(int n) {
     return before;
 }
 
+void check_thread_environment() {
+    const int value = own_variable();
+    if (value < 0 || value > kMaxThreads) {
+        throw ValueError("DNNMOVE_NUM_THREADS (" + std::string(std::getenv("DNNMOVE_NUM_THREADS")) +
+                         ") must be a number of threads in [1, " + std::to_string(kMaxThreads) + "]");
+    }
+}
+
 bool forked() { return in_forked_child.load(std::memory_order_relaxed); }
 
-ScopedOmpThreads::ScopedOmpThreads(int threads) noexcept : before_(omp_get_max_threads()) {
-    if (threads != before_) omp_set_num_threads(threads);
-}
-
-ScopedOmpThreads::~ScopedOmpThreads() {
-    if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
-}
-
-void parallel(int threads, void (*body)(void*, int, int) noexcept, void* context) noexcept {
-    if (threads <= 1 || forked()) {
-        body(context, 0, 1);
+void parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* context) noexcept {
+    const std::int64_t useful = std::clamp<std::int64_t>(bytes / kBytesPerThread, 1, threads);
+    ThreadPool* const workers = useful > 1 ? pool() : nullptr;
+    if (workers == nullptr) {
+        ThreadPool::run_alone(body, context);
         return;
     }
-#pragma omp parallel num_threads(threads)
-    body(context, omp_get_thread_num(), omp_get_num_threads());
+    const std::int64_t chunk = std::clamp(bytes / (useful * kChunksPerThread), kLeastChunkBytes, kMostChunkBytes);
+    const auto chunks = static_cast<std::uint32_t>(std::clamp<std::int64_t>(bytes / chunk, useful, 1 << 20));
+    workers->run(static_cast<std::size_t>(useful), chunks, bytes >= kLastingBytes, body, context);
+}
+
+std::size_t pool_workers() {
+    const ThreadPool* const current = process_threads.load(std::memory_order_acquire);
+    return current == nullptr ? 0 : current->workers();
 }
 
 }  // namespace dnnmove

@@ -1,37 +1,33 @@
-// How many threads a call uses, the parallel region itself, and what happens after a fork.
+// How many threads a call uses, and the pool that runs it.
 #pragma once
+
+#include <cstdint>
+
+#include "runtime/thread_pool.hpp"
 
 namespace dnnmove {
 
-// OpenMP's runtime ends the process where it cannot start a team, and keeps the team on the stack.
 inline constexpr int kMaxThreads = 4096;
 
-// Process-wide limit; n in [1, kMaxThreads]. Initially the CPUs of this process's affinity mask, or
-// OMP_NUM_THREADS where it is set. In a forked child always 1.
+// Process-wide limit; n in [1, kMaxThreads]. Initially DNNMOVE_NUM_THREADS, else OMP_NUM_THREADS, else the CPUs
+// that affinity mask and cgroup leave to this process. (Never more threads run than the mask has CPUs.)
 void set_num_threads(int n);
 // The limit of this thread: the innermost scoped value, else the process's.
 int get_num_threads();
 // Limit of the calling thread until reset; 0 means none. Returns the value before.
 int exchange_thread_limit(int n);
-// True in a child of a process that had used threads: it runs single-threaded (libgomp's pool does
-// not survive a fork).
+// ValueError where DNNMOVE_NUM_THREADS is no number of threads: for the import, so that no later call fails.
+void check_thread_environment();
+
+// True in a child of a fork: OpenMP's threads, which oneDNN may have started, are gone there and cannot be
+// started again. Our own pool can.
 bool forked();
 
-// While it lives, OpenMP regions of *other* code that this thread calls (oneDNN) use `threads`
-// threads; the setting before is restored.
-class ScopedOmpThreads {
-public:
-    explicit ScopedOmpThreads(int threads) noexcept;
-    ~ScopedOmpThreads();
-    ScopedOmpThreads(const ScopedOmpThreads&) = delete;
-    ScopedOmpThreads& operator=(const ScopedOmpThreads&) = delete;
+// Runs `body` on this thread and on workers of the process's pool (ThreadPool::run): at most `threads` of them, on
+// work that moves `bytes` bytes, cut into chunks. Small work stays on this thread.
+void parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* context) noexcept;
 
-private:
-    int before_;
-};
-
-// Calls body(context, thread, threads) on `threads` threads at once and waits. Never changes an
-// OpenMP setting that other libraries share.
-void parallel(int threads, void (*body)(void* context, int thread, int threads) noexcept, void* context) noexcept;
+// Threads that the pool has started in this process so far.
+std::size_t pool_workers();
 
 }  // namespace dnnmove

@@ -1,0 +1,505 @@
+// The worker threads of the process: a call offers them parts of its work, and never waits for one that has not begun.
+//
+// A worker has a state, through which one caller at a time deals with it:
+//
+//            offer                     begins                    done
+//   awake ----------> offered ----------------------> running ----------> awake
+//     |  ^               |  the caller has finished and takes the offer back
+//     v  +---------------+
+//   asleep: in a futex, until an offer wakes it
+//
+// The caller does chunks itself until none is left, takes back what no worker has begun, and waits only for chunks
+// that are being done. Two things cost time all the same, and both are bounded here:
+//
+// - Waking a worker takes as long as a small call. Workers that are awake (they spin for a while after their work)
+//   get their offer at once; those that sleep get it when the call has lasted as long as waking takes and is to go
+//   on for longer, or when calls have followed each other for so long that the next ones will gain by it.
+// - Where others want the processors, too, a worker may lose its own in the middle of a chunk, take the caller's, or
+//   get none while the call lasts. Every worker has an account of the time that it has saved its callers and of the
+//   time that they have waited for it. Out of credit it rests for a multiple of what it owes: whatever the
+//   neighbours do, the waits stay a small part of all time, and a worker is tried again now and then.
+#include "runtime/thread_pool.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "runtime/futex.hpp"
+
+namespace dnnmove {
+namespace {
+
+enum State : std::uint32_t { kAwake, kAsleep, kOffered, kRunning };
+
+// All times in nanoseconds.
+// An idle worker spins so long before it sleeps: calls in a loop find it awake.
+constexpr std::int64_t kIdleSpin = 100'000;
+// A spinning worker that sees the clock jump so far has lost its processor to somebody else.
+constexpr std::int64_t kLostProcessor = 50'000;
+// So long a caller spins for chunks that are being done, before it sleeps until they are.
+constexpr std::int64_t kFinishSpin = 15'000;
+// What is booked for events that cost an unknown time: a worker that came to run on the caller's processor, one that
+// did not begin before the call was over, one that lost its processor to another thread, and a caller that lost its
+// own: then there are more threads than processors, and somebody waits for each that works.
+constexpr std::int64_t kInTheWay = 30'000;
+constexpr std::int64_t kMissed = 20'000;
+constexpr std::int64_t kPreempted = 200'000;
+constexpr std::int64_t kCallerPreempted = 2'000'000;
+// A caller looks that often whether it was preempted; what happened in a longer time is not ours.
+constexpr std::int64_t kLookEvery = 1'000'000;
+constexpr std::int64_t kLookBack = 50'000'000;
+// A worker keeps that much credit at most, or good times would pay for long waits later.
+constexpr std::int64_t kMostCredit = 2'000'000;
+// Rest per debt: waits cost at most one part in so many of the time, in the long run.
+constexpr std::int64_t kRestPerDebt = 12;
+constexpr std::int64_t kMostRest = 500'000'000;
+constexpr std::int64_t kTrial = 20'000'000;
+constexpr int kMostDoublings = 5;
+// What waking a worker takes, before it has been seen here, and the bounds of what is believed.
+constexpr std::int64_t kWakeTime = 50'000;
+constexpr std::int64_t kLeastWakeTime = 10'000;
+constexpr std::int64_t kMostWakeTime = 500'000;
+
+// Kernels keep a few tens of kilobytes on the stack.
+constexpr std::size_t kStackBytes = 512 * 1024;
+
+std::int64_t now_ns() noexcept {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+int current_cpu() noexcept {
+#if defined(__linux__)
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+// Moves this thread off a processor, if it may run elsewhere; it may come back later. A kernel that keeps a thread where
+// it ran last would otherwise wake it on its caller's processor every time.
+void move_off(int cpu) noexcept {
+#if defined(__linux__)
+    cpu_set_t mask;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof mask, &mask) != 0) return;
+    cpu_set_t others = mask;
+    CPU_CLR(cpu, &others);
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+    sched_setaffinity(0, sizeof mask, &mask);
+#else
+    static_cast<void>(cpu);
+#endif
+}
+
+// How often this thread has lost its processor to another.
+long times_preempted() noexcept {
+#if defined(RUSAGE_THREAD)
+    rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+#else
+    return 0;
+#endif
+}
+
+// The calls of one thread, as far as they followed each other without a pause.
+struct Streak {
+    std::int64_t end = 0;      // of the last call
+    std::int64_t lacking = 0;  // time of calls that a sleeping worker would have shortened
+    std::int64_t looked = 0;   // when it was last known how often this thread had been preempted
+    long preempted = 0;
+
+    // What to book for this caller's being preempted since it was looked at last.
+    std::int64_t preemption_cost(std::int64_t now) noexcept {
+        if (now - looked < kLookEvery) return 0;
+        const long before = preempted;
+        const bool known = now - looked < kLookBack;
+        preempted = times_preempted();
+        looked = now;
+        return known ? kCallerPreempted * std::min<std::int64_t>(preempted - before, 4) : 0;
+    }
+};
+thread_local Streak streak;
+
+}  // namespace
+
+// On its own cache lines: neighbours spin on theirs.
+struct alignas(128) ThreadPool::Worker {
+    std::atomic<std::uint32_t> state{kAwake};
+    std::atomic<bool> taken{false};  // by one caller, until its call returns
+    // Of the offer:
+    Participant::Job* job = nullptr;
+    std::size_t index = 0;    // as a participant
+    bool was_asleep = false;
+    Worker* wakes[2] = {};  // who sleeps and has an offer, too: a tree, so that nobody wakes them all
+    int caller_cpu = -1;
+    std::int64_t offered_at = 0;  // ns
+    // Of the call that has taken it:
+    std::int64_t done = 0;  // chunks
+    bool welcome = true;    // false: it came to run on the caller's processor, and did nothing
+    alignas(64) ChunkRange range;
+    // Left alone until then; what it has saved its callers less what they have waited for it. All ns.
+    alignas(64) std::atomic<std::int64_t> rest_until{0};
+    std::atomic<std::int64_t> credit{0};
+    std::atomic<int> doublings{0};
+
+    ThreadPool* pool = nullptr;
+    pthread_t thread{};
+
+    void book(std::int64_t gain, std::int64_t now) noexcept {
+        const std::int64_t sum = credit.load(std::memory_order_relaxed) + gain;
+        if (sum < 0) {
+            // Again in debt soon after a rest: nothing has changed, and the next rest is twice as long.
+            const std::int64_t before = rest_until.load(std::memory_order_relaxed);
+            const int level = now - before > kTrial ? 0 : std::min(doublings.load(std::memory_order_relaxed) + 1, kMostDoublings);
+            doublings.store(level, std::memory_order_relaxed);
+            const std::int64_t rest = std::min((kRestPerDebt * -sum) << level, kMostRest);
+            rest_until.store(std::max(before, now + rest), std::memory_order_relaxed);
+        }
+        credit.store(std::clamp<std::int64_t>(sum, 0, kMostCredit), std::memory_order_relaxed);
+    }
+};
+
+struct Participant::Job {
+    ThreadPool* pool;
+    ThreadPool::Body body;
+    void* context;
+    std::uint32_t chunks;
+    std::size_t participants = 1;
+    std::size_t awake = 1;      // participants [1, awake) were awake when the call began
+    std::size_t offered = 1;    // participants [1, offered) have an offer
+    std::int64_t began = 0;     // ns
+    std::int64_t look_at = INT64_MAX;  // when to see whether sleeping workers are worth waking
+    ChunkRange own;             // of the caller
+    std::int64_t done = 0;      // chunks that the caller has done
+    // Workers that have an offer or run; the upper bit says that the caller sleeps.
+    std::atomic<std::uint32_t> pending{0};
+    ThreadPool::Worker* workers[ThreadPool::kMaxParticipants];  // [1, participants): those awake first
+
+    static constexpr std::uint32_t kSleeps = 1U << 31;
+
+    ChunkRange& range(std::size_t index) noexcept { return index == 0 ? own : workers[index]->range; }
+
+    // Offers to participants [offered, end).
+    void offer(std::size_t end, std::int64_t now) noexcept {
+        pending.fetch_add(static_cast<std::uint32_t>(end - offered), std::memory_order_relaxed);
+        const int cpu = current_cpu();
+        // Workers [offered, end) are places 1, 2 ... of a tree below this thread; from the last to the first, so that
+        // a worker's two are known when its own offer goes out.
+        const auto sleeper = [&](std::size_t place) -> ThreadPool::Worker* {
+            const std::size_t i = offered - 1 + place;
+            return i < end && workers[i]->was_asleep ? workers[i] : nullptr;
+        };
+        for (std::size_t i = end; i-- > offered;) {
+            ThreadPool::Worker& worker = *workers[i];
+            const std::size_t place = i - offered + 1;
+            worker.job = this;
+            worker.index = i;
+            worker.caller_cpu = cpu;
+            worker.offered_at = now;
+            worker.wakes[0] = sleeper(2 * place + 1);
+            worker.wakes[1] = sleeper(2 * place + 2);
+            worker.was_asleep = worker.state.load(std::memory_order_acquire) == kAsleep;
+            // One that falls asleep just now counts as awake, and is woken here.
+            if (worker.state.exchange(kOffered, std::memory_order_acq_rel) == kAsleep && !worker.was_asleep) {
+                futex_wake_all(worker.state);
+            }
+        }
+        for (const std::size_t place : {std::size_t{1}, std::size_t{2}}) {
+            if (ThreadPool::Worker* const first = sleeper(place)) futex_wake_all(first->state);
+        }
+        offered = end;
+    }
+    // Between chunks of the caller: are the sleeping workers worth waking by now?
+    void look() noexcept {
+        const std::int64_t now = now_ns();
+        const std::int64_t elapsed = now - began;
+        std::int64_t left = 0;
+        for (std::size_t i = 0; i < participants; ++i) left += range(i).left();
+        const std::int64_t gone = std::max<std::int64_t>(1, chunks - left);
+        const std::int64_t wake_time = pool->wake_time_.load(std::memory_order_relaxed);
+        const bool worth = elapsed >= wake_time && elapsed * left / gone > 2 * wake_time;
+        if (worth) offer(participants, now);
+        look_at = worth || left == 0 ? INT64_MAX : now + wake_time / 4;
+    }
+    // The last thing that a worker does with a job: the caller may return at once.
+    void leave() noexcept {
+        const std::uint32_t before = pending.fetch_sub(1, std::memory_order_acq_rel);
+        if (before == (kSleeps | 1)) futex_wake_all(pending);
+    }
+};
+
+bool Participant::take(std::uint32_t& chunk) noexcept {
+    if (index_ == 0 && job_.look_at != INT64_MAX) job_.look();
+    bool found = job_.range(index_).take_first(chunk);
+    for (std::size_t k = 1; !found && k < job_.participants; ++k) {
+        found = job_.range((index_ + k) % job_.participants).take_last(chunk);
+    }
+    done_ += found ? 1 : 0;
+    return found;
+}
+
+std::uint32_t Participant::chunks() const noexcept { return job_.chunks; }
+
+ThreadPool::ThreadPool(std::size_t max_workers) noexcept
+    : max_workers_(std::min(max_workers, kMaxParticipants - 1)), wake_time_(kWakeTime) {}
+
+ThreadPool::~ThreadPool() {
+    ending_.store(true);
+    for (std::size_t i = 0; i < workers(); ++i) {
+        Worker* worker = workers_[i].load();
+        worker->state.store(kAwake);
+        futex_wake_all(worker->state);
+        pthread_join(worker->thread, nullptr);
+        delete worker;
+    }
+}
+
+void* ThreadPool::thread_main(void* argument) noexcept {
+    Worker& worker = *static_cast<Worker*>(argument);
+#if defined(__linux__)
+    // Not the mask of the thread that happened to start this one, which may be bound to one processor.
+    cpu_set_t mask;
+    if (sched_getaffinity(getpid(), sizeof mask, &mask) == 0) pthread_setaffinity_np(pthread_self(), sizeof mask, &mask);
+    pthread_setname_np(pthread_self(), "dnnmove");
+#endif
+    worker.pool->serve(worker);
+    return nullptr;
+}
+
+// False where the system has no thread for us, or another caller is starting one. The worker sleeps.
+bool ThreadPool::start_worker() noexcept {
+    const std::unique_lock lock(starting_, std::try_to_lock);
+    const std::size_t position = count_.load(std::memory_order_relaxed);
+    if (!lock || position >= max_workers_) return false;
+    auto* worker = new (std::nothrow) Worker;
+    if (worker == nullptr) return false;
+    worker->pool = this;
+    worker->state.store(kAsleep, std::memory_order_relaxed);
+    // Signals are for the threads of the program.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t attributes;
+    bool started = pthread_attr_init(&attributes) == 0;
+    if (started) {
+        pthread_attr_setstacksize(&attributes, kStackBytes);
+        started = pthread_create(&worker->thread, &attributes, thread_main, worker) == 0;
+        pthread_attr_destroy(&attributes);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!started) {
+        delete worker;
+        refused_.store(true, std::memory_order_relaxed);
+        return false;
+    }
+    workers_[position].store(worker, std::memory_order_release);
+    count_.store(position + 1, std::memory_order_release);
+    return true;
+}
+
+void ThreadPool::serve(Worker& worker) noexcept {
+    long preempted = times_preempted();
+    while (!ending_.load(std::memory_order_acquire)) {
+        std::uint32_t state = worker.state.load(std::memory_order_acquire);
+        const std::int64_t begin = now_ns();
+        std::int64_t last = begin;
+        std::int64_t check = begin + kIdleSpin / 4;
+        while (state == kAwake && !ending_.load(std::memory_order_relaxed)) {
+            for (int k = 0; k < 16 && state == kAwake; ++k) {
+                spin_pause();
+                state = worker.state.load(std::memory_order_acquire);
+            }
+            if (state != kAwake) break;
+            const std::int64_t now = now_ns();
+            bool lost = now - last > kLostProcessor;
+            if (now > check) {
+                const long before = preempted;
+                preempted = times_preempted();
+                lost = lost || preempted != before;
+                check = INT64_MAX;
+            }
+            if (lost) worker.book(-kPreempted, now);
+            if (lost || now - begin > kIdleSpin) worker.state.compare_exchange_strong(state, kAsleep, std::memory_order_acq_rel);
+            last = now;
+            state = worker.state.load(std::memory_order_acquire);
+        }
+        while (state == kAsleep && !ending_.load(std::memory_order_relaxed)) {
+            futex_wait(worker.state, kAsleep);
+            state = worker.state.load(std::memory_order_acquire);
+        }
+        if (state != kOffered || !worker.state.compare_exchange_strong(state, kRunning, std::memory_order_acq_rel)) continue;
+        Participant::Job& job = *worker.job;
+        for (Worker* other : worker.wakes) {
+            if (other != nullptr) futex_wake_all(other->state);
+        }
+        worker.done = 0;
+        worker.welcome = true;
+        if (worker.was_asleep) {
+            const std::int64_t now = now_ns();
+            note_wake_time(now - worker.offered_at);
+            // On the caller's processor it would only be in the caller's way.
+            worker.welcome = worker.caller_cpu < 0 || current_cpu() != worker.caller_cpu;
+            if (!worker.welcome) worker.book(-kInTheWay, now);
+        }
+        const bool welcome = worker.welcome;
+        if (welcome) {
+            Participant self(job, worker.index);
+            job.body(job.context, self);
+            worker.done = self.done_;
+        }
+        const int caller_cpu = worker.caller_cpu;
+        worker.state.store(kAwake, std::memory_order_release);
+        job.leave();
+        if (!welcome) move_off(caller_cpu);
+    }
+}
+
+void ThreadPool::note_wake_time(std::int64_t seen) noexcept {
+    const std::int64_t before = wake_time_.load(std::memory_order_relaxed);
+    const std::int64_t bounded = std::clamp(seen, kLeastWakeTime, kMostWakeTime);
+    wake_time_.store(before + (bounded - before) / 8, std::memory_order_relaxed);
+}
+
+// Workers that are free, those that are awake first.
+void ThreadPool::reserve(Participant::Job& job, std::size_t wanted) noexcept {
+    for (const bool awake : {true, false}) {
+        const std::size_t count = workers();
+        for (std::size_t i = 0; i < count && job.participants <= wanted; ++i) {
+            Worker& worker = *workers_[i].load(std::memory_order_acquire);
+            if (worker.taken.load(std::memory_order_relaxed)) continue;
+            if (awake != (worker.state.load(std::memory_order_relaxed) == kAwake)) continue;
+            if (worker.rest_until.load(std::memory_order_relaxed) > job.began) continue;
+            if (worker.taken.exchange(true, std::memory_order_acquire)) continue;
+            job.workers[job.participants++] = &worker;
+        }
+        if (awake) job.awake = job.participants;
+    }
+}
+
+void ThreadPool::run_alone(Body body, void* context) noexcept {
+    Participant::Job job;
+    job.chunks = 1;
+    job.own.set(0, 1);
+    Participant self(job, 0);
+    body(context, self);
+}
+
+void ThreadPool::run(std::size_t threads, std::uint32_t chunks, bool lasting, Body body, void* context) noexcept {
+    const std::size_t wanted = std::min({threads, std::size_t{chunks}, max_workers_ + 1}) - 1;
+    if (wanted == 0) {
+        run_alone(body, context);
+        return;
+    }
+    Participant::Job job;
+    job.pool = this;
+    job.body = body;
+    job.context = context;
+    job.chunks = chunks;
+    job.began = now_ns();
+    const std::int64_t wake_time = wake_time_.load(std::memory_order_relaxed);
+    if (job.began - streak.end > kIdleSpin) streak.lacking = 0;
+    const bool invest = streak.lacking > 2 * wake_time;
+    if (invest) streak.lacking = 0;
+    if (lasting || invest) {
+        while (workers() < std::min(wanted, max_workers_) && !refused_.load(std::memory_order_relaxed) && start_worker()) {
+        }
+    }
+    reserve(job, wanted);
+    // A worker that rests is not lacking, nor is one that another call has.
+    const bool lacks = job.awake < job.participants || (workers() < std::min(wanted, max_workers_) && !refused_.load(std::memory_order_relaxed));
+    if (!lasting && !invest) release(job, job.awake);
+    if (job.participants == 1) {
+        run_alone(body, context);
+    } else {
+        const auto first = [&](std::size_t index) {
+            return static_cast<std::uint32_t>(std::uint64_t{chunks} * index / job.participants);
+        };
+        for (std::size_t i = 0; i < job.participants; ++i) job.range(i).set(first(i), first(i + 1));
+        const std::size_t now = invest ? job.participants : job.awake;
+        job.look_at = now < job.participants ? job.began + wake_time : INT64_MAX;
+        if (now > 1) job.offer(now, job.began);
+        Participant self(job, 0);
+        body(context, self);
+        job.done = self.done_;
+        finish(job);
+    }
+    streak.end = now_ns();
+    if (lacks && !invest) streak.lacking += streak.end - job.began;
+}
+
+// Lets workers [begin, participants) go, to whom nothing was offered.
+void ThreadPool::release(Participant::Job& job, std::size_t begin) noexcept {
+    for (std::size_t i = begin; i < job.participants; ++i) job.workers[i]->taken.store(false, std::memory_order_release);
+    job.participants = begin;
+}
+
+// Takes back the offers that nobody has begun, waits for the others, and lets the workers go.
+void ThreadPool::finish(Participant::Job& job) noexcept {
+    enum class Part : std::uint8_t { begun, missed, late };
+    Part parts[kMaxParticipants];
+    std::uint32_t taken_back = 0;
+    for (std::size_t i = 1; i < job.offered; ++i) {
+        Worker& worker = *job.workers[i];
+        std::uint32_t state = kOffered;
+        const State before = worker.was_asleep ? kAsleep : kAwake;
+        const bool missed = worker.state.compare_exchange_strong(state, before, std::memory_order_acq_rel);
+        parts[i] = missed ? Part::missed : Part::begun;
+        taken_back += missed ? 1 : 0;
+    }
+    std::uint32_t pending = job.pending.fetch_sub(taken_back, std::memory_order_acq_rel) - taken_back;
+    const std::int64_t own_end = now_ns();
+    std::int64_t end = own_end;
+    while (pending != 0 && end - own_end < kFinishSpin) {
+        for (int k = 0; k < 16 && pending != 0; ++k) {
+            spin_pause();
+            pending = job.pending.load(std::memory_order_acquire);
+        }
+        end = now_ns();
+    }
+    if (pending != 0) {
+        for (std::size_t i = 1; i < job.offered; ++i) {
+            const bool running = job.workers[i]->state.load(std::memory_order_relaxed) == kRunning;
+            if (parts[i] == Part::begun && running) parts[i] = Part::late;
+        }
+        pending = job.pending.fetch_or(Participant::Job::kSleeps, std::memory_order_acq_rel) | Participant::Job::kSleeps;
+        while (pending != Participant::Job::kSleeps) {
+            futex_wait(job.pending, pending);
+            pending = job.pending.load(std::memory_order_acquire);
+        }
+        end = now_ns();
+    }
+    // A chunk of a worker's is one that the caller need not do: it would have taken as long as its own ones.
+    const std::int64_t per_chunk = (own_end - job.began) / std::max<std::int64_t>(job.done, 1);
+    std::int64_t crowded = streak.preemption_cost(end);
+    for (std::size_t i = 1; i < job.offered; ++i) {
+        // What took this thread's processor was one of ours, and that is booked already.
+        if (parts[i] != Part::missed && !job.workers[i]->welcome) crowded = 0;
+    }
+    for (std::size_t i = 1; i < job.offered; ++i) {
+        Worker& worker = *job.workers[i];
+        if (crowded > 0) worker.book(-crowded, end);
+        switch (parts[i]) {
+            case Part::begun: worker.book(worker.done * per_chunk, end); break;
+            case Part::late: worker.book(worker.done * per_chunk - (end - own_end), end); break;
+            case Part::missed:
+                // Those further down the tree may not have been woken.
+                if (worker.was_asleep && i > job.awake + 1) break;
+                if (worker.was_asleep && own_end - worker.offered_at > wake_time_.load(std::memory_order_relaxed)) {
+                    note_wake_time(own_end - worker.offered_at);
+                }
+                worker.book(-kMissed, end);
+                break;
+        }
+    }
+    release(job, 1);
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,112 @@
+// The worker threads of the process: a call offers them parts of its work, and never waits for one that has not begun.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace dnnmove {
+
+// Part of the chunks of one call that have not been taken, [head, tail). Its owner takes the first, others the last.
+class ChunkRange {
+public:
+    void set(std::uint32_t head, std::uint32_t tail) noexcept { word_.store(pack(head, tail), std::memory_order_relaxed); }
+    bool take_first(std::uint32_t& chunk) noexcept {
+        std::uint64_t word = word_.load(std::memory_order_relaxed);
+        while (head(word) < tail(word)) {
+            chunk = head(word);
+            if (word_.compare_exchange_weak(word, pack(chunk + 1, tail(word)), std::memory_order_relaxed)) return true;
+        }
+        return false;
+    }
+    bool take_last(std::uint32_t& chunk) noexcept {
+        std::uint64_t word = word_.load(std::memory_order_relaxed);
+        while (head(word) < tail(word)) {
+            chunk = tail(word) - 1;
+            if (word_.compare_exchange_weak(word, pack(head(word), chunk), std::memory_order_relaxed)) return true;
+        }
+        return false;
+    }
+    std::uint32_t left() const noexcept {
+        const std::uint64_t word = word_.load(std::memory_order_relaxed);
+        return tail(word) - head(word);
+    }
+
+private:
+    static std::uint64_t pack(std::uint32_t head, std::uint32_t tail) noexcept {
+        return static_cast<std::uint64_t>(tail) << 32 | head;
+    }
+    static std::uint32_t head(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
+    static std::uint32_t tail(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
+
+    std::atomic<std::uint64_t> word_{0};
+};
+
+// One thread's part in a call. Neighbouring chunks go to one thread, and to the same one when the call is
+// repeated, so that it finds them in its caches; who has finished its own helps the others.
+class Participant {
+public:
+    // False when every chunk has been taken; else this thread has to do `chunk`, of chunks().
+    bool take(std::uint32_t& chunk) noexcept;
+    std::uint32_t chunks() const noexcept;
+
+private:
+    friend class ThreadPool;
+    struct Job;
+    Participant(Job& job, std::size_t index) noexcept : job_(job), index_(index) {}
+
+    Job& job_;
+    std::size_t index_;  // 0 is the caller
+    std::int64_t done_ = 0;  // chunks taken
+};
+
+class ThreadPool {
+public:
+    // Calls participant.take() until it is false, doing each chunk; then fences its stores.
+    using Body = void (*)(void* context, Participant& participant) noexcept;
+
+    // Threads that take part in one call at most; tables of that size lie on the stack.
+    static constexpr std::size_t kMaxParticipants = 256;
+
+    // Starts no thread yet. Never more than `max_workers`, whatever the calls ask for.
+    explicit ThreadPool(std::size_t max_workers) noexcept;
+    // Waits until every worker has ended; no call may be running. (The process's own pool is never destroyed.)
+    ~ThreadPool();
+    ThreadPool(const ThreadPool&) = delete;
+    ThreadPool& operator=(const ThreadPool&) = delete;
+
+    // Runs `body` on this thread and on workers that are free, `threads` in all at most, and returns when all
+    // `chunks` (at least one, in any order) are done. Without `lasting` the work is too short to wake a worker for
+    // it alone. May be called from many threads at once: each gets workers that no other has. Allocates only to
+    // start threads.
+    void run(std::size_t threads, std::uint32_t chunks, bool lasting, Body body, void* context) noexcept;
+    // On this thread only, as one chunk.
+    static void run_alone(Body body, void* context) noexcept;
+
+    std::size_t max_workers() const noexcept { return max_workers_; }
+    // Threads started so far.
+    std::size_t workers() const noexcept { return count_.load(std::memory_order_acquire); }
+
+private:
+    friend class Participant;
+    struct Worker;
+
+    void reserve(Participant::Job& job, std::size_t wanted) noexcept;
+    bool start_worker() noexcept;
+    void serve(Worker& worker) noexcept;
+    void note_wake_time(std::int64_t seen) noexcept;
+    void finish(Participant::Job& job) noexcept;
+    static void release(Participant::Job& job, std::size_t begin) noexcept;
+    static void* thread_main(void* argument) noexcept;
+
+    const std::size_t max_workers_;
+    std::atomic<std::size_t> count_{0};
+    std::atomic<bool> ending_{false};
+    std::atomic<bool> refused_{false};       // the system has no more threads for us
+    std::atomic<std::int64_t> wake_time_;    // ns from an offer to a sleeping worker until it begins, as seen lately
+    std::mutex starting_;                    // held while a thread is started; never waited for
+    std::atomic<Worker*> workers_[kMaxParticipants - 1] = {};
+};
+
+}  // namespace dnnmove

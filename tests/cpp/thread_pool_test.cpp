@@ -1,0 +1,219 @@
+// The pool of worker threads: every chunk once, from many callers, with workers that are late, blocked or refused.
+#include "runtime/thread_pool.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.hpp"
+#include "runtime/cpu_count.hpp"
+
+using namespace dnnmove;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Counts how often each chunk is done; plain integers, so that a thread sanitizer sees what the pool orders.
+struct Tally {
+    explicit Tally(std::size_t chunks) : counts(chunks) {}
+
+    static void body(void* context, Participant& participant) noexcept {
+        auto& tally = *static_cast<Tally*>(context);
+        const std::size_t per_chunk = tally.counts.size() / participant.chunks();
+        for (std::uint32_t chunk = 0; participant.take(chunk);) {
+            for (std::size_t k = 0; k < per_chunk; ++k) ++tally.counts[chunk * per_chunk + k];
+        }
+    }
+    bool each(int times) const {
+        for (const int count : counts) {
+            if (count != times) return false;
+        }
+        return true;
+    }
+
+    std::vector<int> counts;
+};
+
+// Waits for `flag`, but not for ever: a failing test must not hang.
+bool wait_for(const std::atomic<bool>& flag, std::chrono::milliseconds most = 10s) {
+    const auto end = std::chrono::steady_clock::now() + most;
+    while (!flag.load() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return flag.load();
+}
+
+}  // namespace
+
+TEST(every_chunk_is_done_once_whatever_the_numbers) {
+    for (const std::size_t workers : {0, 1, 3, 7}) {
+        ThreadPool pool(workers);
+        for (const std::size_t threads : {1, 2, 5, 64}) {
+            for (const std::uint32_t chunks : {1U, 2U, 16U, 240U}) {
+                Tally tally(240);
+                for (int round = 1; round <= 20; ++round) {
+                    pool.run(threads, chunks, round % 2 == 0, Tally::body, &tally);
+                    CHECK(tally.each(round));
+                }
+            }
+        }
+        CHECK(pool.workers() <= workers);
+    }
+}
+
+TEST(results_are_visible_to_the_caller_after_many_calls_in_a_row) {
+    ThreadPool pool(3);
+    Tally tally(480);
+    for (int round = 1; round <= 3000; ++round) {
+        pool.run(4, 48, true, Tally::body, &tally);
+        if (!tally.each(round)) {
+            CHECK(tally.each(round));
+            return;
+        }
+    }
+}
+
+TEST(many_callers_share_one_pool) {
+    ThreadPool pool(3);
+    std::vector<std::thread> callers;
+    std::atomic<int> wrong{0};
+    for (int caller = 0; caller < 8; ++caller) {
+        callers.emplace_back([&] {
+            Tally tally(96);
+            for (int round = 1; round <= 400; ++round) {
+                pool.run(4, 32, round % 3 != 0, Tally::body, &tally);
+                wrong += tally.each(round) ? 0 : 1;
+            }
+        });
+    }
+    for (std::thread& caller : callers) caller.join();
+    CHECK(wrong.load() == 0);
+    CHECK(pool.workers() <= 3);
+}
+
+namespace {
+
+struct Blocked {
+    std::atomic<bool> entered{false};
+    std::atomic<bool> open{false};
+    std::thread::id caller;
+
+    // A worker that takes part stays in its first chunk until it is let go; the caller gives it time to come.
+    static void body(void* context, Participant& participant) noexcept {
+        auto& self = *static_cast<Blocked*>(context);
+        const bool worker = std::this_thread::get_id() != self.caller;
+        for (std::uint32_t chunk = 0; participant.take(chunk);) {
+            if (worker) {
+                self.entered.store(true);
+                wait_for(self.open);
+            } else {
+                wait_for(self.entered, 1ms);
+            }
+        }
+    }
+};
+
+}  // namespace
+
+TEST(a_call_waits_for_no_worker_of_another_call) {
+    ThreadPool pool(1);
+    Blocked blocked;
+    std::thread other([&] {
+        blocked.caller = std::this_thread::get_id();
+        // A worker may sleep, or rest from having been late: more than one call may be needed.
+        for (int k = 0; k < 100 && !blocked.entered.load(); ++k) {
+            pool.run(2, 64, true, Blocked::body, &blocked);
+        }
+    });
+    const bool entered = wait_for(blocked.entered);
+    Tally tally(64);
+    if (entered) {
+        pool.run(2, 64, true, Tally::body, &tally);
+        CHECK(tally.each(1));
+        CHECK(!blocked.open.load());
+    }
+    blocked.open.store(true);
+    other.join();
+    CHECK(entered);
+}
+
+TEST(a_pool_ends_while_its_workers_spin_or_sleep) {
+    for (int k = 0; k < 30; ++k) {
+        ThreadPool pool(3);
+        Tally tally(64);
+        for (int round = 1; round <= 1 + k; ++round) pool.run(4, 64, true, Tally::body, &tally);
+        if (k % 3 == 0) std::this_thread::sleep_for(1ms);
+    }
+    CHECK(true);
+}
+
+TEST(no_work_is_lost_where_no_thread_can_be_started) {
+    ThreadPool pool(0);
+    Tally tally(64);
+    pool.run(16, 64, true, Tally::body, &tally);
+    CHECK(tally.each(1));
+    CHECK(pool.workers() == 0);
+}
+
+namespace {
+
+// A folder with files as the kernel lays them out.
+class FakeRoot {
+public:
+    FakeRoot() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "dnnmove-cgroup-XXXXXX").string();
+        path_ = mkdtemp(pattern.data());
+    }
+    ~FakeRoot() { std::filesystem::remove_all(path_); }
+    void put(const std::string& file, const std::string& text) const {
+        const std::filesystem::path path = path_ + file;
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path) << text;
+    }
+    int cpus() const { return cgroup_cpus(path_.c_str()); }
+
+private:
+    std::string path_;
+};
+
+}  // namespace
+
+TEST(quotas_of_cgroups) {
+    {
+        const FakeRoot root;
+        CHECK(root.cpus() == 0);
+        root.put("/proc/self/cgroup", "0::/a.slice/b\n");
+        CHECK(root.cpus() == 0);
+        root.put("/sys/fs/cgroup/a.slice/b/cpu.max", "max 100000\n");
+        CHECK(root.cpus() == 0);
+        root.put("/sys/fs/cgroup/a.slice/b/cpu.max", "350000 100000\n");
+        CHECK(root.cpus() == 4);
+        root.put("/sys/fs/cgroup/a.slice/cpu.max", "150000 100000\n");
+        CHECK(root.cpus() == 2);
+        root.put("/sys/fs/cgroup/cpu.max", "1000 100000\n");  // as a container sees its own group
+        CHECK(root.cpus() == 1);
+    }
+    {
+        const FakeRoot root;
+        root.put("/proc/self/cgroup", "5:memory:/x\n4:cpu,cpuacct:/docker/1f\n1:name=systemd:/\n");
+        root.put("/sys/fs/cgroup/cpu/docker/1f/cpu.cfs_quota_us", "-1\n");
+        root.put("/sys/fs/cgroup/cpu/docker/1f/cpu.cfs_period_us", "100000\n");
+        CHECK(root.cpus() == 0);
+        root.put("/sys/fs/cgroup/cpu/docker/1f/cpu.cfs_quota_us", "250000\n");
+        CHECK(root.cpus() == 3);
+    }
+    {
+        const FakeRoot root;
+        root.put("/proc/self/cgroup", "0::/\n");
+        root.put("/sys/fs/cgroup/cpu.max", "nonsense\n");
+        CHECK(root.cpus() == 0);
+        root.put("/sys/fs/cgroup/cpu.max", "0 0\n");
+        CHECK(root.cpus() == 0);
+    }
+    CHECK(affinity_cpus() >= 1);
+    CHECK(available_cpus() >= 1 && available_cpus() <= affinity_cpus());
+}
