@@ -182,7 +182,9 @@ def processes_at_once(seconds: float) -> list[dict[str, object]]:
     for index in (1, 0, 3):
         for count in sorted({CPUS, 2 * CPUS}):
             start, results = context.Barrier(count), context.SimpleQueue()
-            processes = [context.Process(target=process_rate, args=(index, start, seconds, results)) for _ in range(count)]
+            processes = [
+                context.Process(target=process_rate, args=(index, start, seconds, results)) for _ in range(count)
+            ]
             for process in processes:
                 process.start()
             pairs = [results.get() for _ in processes]
@@ -190,7 +192,10 @@ def processes_at_once(seconds: float) -> list[dict[str, object]]:
                 process.join()
             rate = sum(all_ for _, all_ in pairs) / sum(one for one, _ in pairs)
             found.append({"work": works()[index].name, "processes": count, "rate": rate})
-            print(f"{found[-1]['work']:46} {count} processes at once: {rate:.2f} of the rate of one thread each", flush=True)
+            print(
+                f"{found[-1]['work']:46} {count} processes at once: {rate:.2f} of the rate of one thread each",
+                flush=True,
+            )
     return found
 
 
@@ -219,7 +224,10 @@ def python_threads(seconds: float, count: int = 8) -> dict[str, object]:
         rates[threads] = sum(done) / seconds
     dm.set_num_threads(CPUS)
     found = {"python_threads": count, "rate": rates[CPUS] / rates[1], "system_threads": system_threads}
-    print(f"{count} Python threads: {found['rate']:.2f} of the rate with one thread a call; {system_threads} threads in all")
+    print(
+        f"{count} Python threads: {found['rate']:.2f} of the rate with one thread a call; "
+        f"{system_threads} threads in all"
+    )
     return found
 
 
@@ -236,7 +244,8 @@ def main() -> int:
         result["beside"] = [asdict(f) for f in figures]
         busy = [f for f in figures if not f.scene.startswith("0 ")]
         if busy:
-            print(f"beside busy processes: worst median {max(f.median for f in busy):.2f}, worst mean {max(f.mean for f in busy):.2f}")
+            median, mean = max(f.median for f in busy), max(f.mean for f in busy)
+            print(f"beside busy processes: worst median {median:.2f}, worst mean {mean:.2f}")
     if options.part in (None, "processes"):
         result["processes"] = processes_at_once(options.seconds)
     if options.part in (None, "threads"):

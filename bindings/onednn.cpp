@@ -152,6 +152,8 @@ std::string cpu_runtime() {
     }
 }
 
+const void* address_in_library() { return reinterpret_cast<const void*>(&dnnl_version); }
+
 void set_verbose(int level) {
     if (dnnl_set_verbose(level) != dnnl_success) {
         throw ValueError("level (" + std::to_string(level) + ") must be 0, 1 or 2: oneDNN " + version() +

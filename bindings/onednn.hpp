@@ -39,6 +39,8 @@ std::string version();
 // Git hash of the library, and the name of its CPU threading runtime.
 std::string version_hash();
 std::string cpu_runtime();
+// Some address inside the library.
+const void* address_in_library();
 // Throw OneDnnError when oneDNN refuses.
 void set_verbose(int level);
 void set_primitive_cache_capacity(int capacity);

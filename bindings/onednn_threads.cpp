@@ -6,10 +6,10 @@
 #include "onednn_threads.hpp"
 
 #include <dlfcn.h>
-#include <dnnl.h>
 
 #include <string_view>
 
+#include "onednn.hpp"
 #include "runtime/threads.hpp"
 
 namespace dnnmove::onednn {
@@ -22,10 +22,10 @@ struct OpenMP {
 
 OpenMP find_openmp() {
     OpenMP found;
-    if (dnnl_version()->cpu_runtime != DNNL_RUNTIME_OMP) return found;
+    if (cpu_runtime() != "OpenMP") return found;
     Dl_info info;
     void* library = nullptr;
-    if (dladdr(reinterpret_cast<void*>(&dnnl_version), &info) != 0 && info.dli_fname != nullptr) {
+    if (dladdr(address_in_library(), &info) != 0 && info.dli_fname != nullptr) {
         library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     }
     // oneDNN and what it depends on; everything, where oneDNN is part of this extension.

@@ -103,9 +103,29 @@ void register_runtime(py::module_& module) {
                ">>> dm.build_info()[\"isa\"] in dm.build_info()[\"isas_available\"]\nTrue");
     module.def(
         "set_num_threads", [](py::handle n) { set_num_threads(parse_threads(n.ptr(), "n")); }, py::arg("n"),
-        "set_num_threads(n)\n--\n\nSet how many threads a call of this process may use, for dnnmove only.\n\n"
-        "Parameters\n----------\nn : int\n    In [1, 4096].\n\n"
-        "Examples\n--------\n>>> import dnnmove as dm\n>>> dm.set_num_threads(dm.get_num_threads())");
+        R"doc(set_num_threads(n)
+--
+
+Set how many threads a call of this process may use, for dnnmove only.
+
+Parameters
+----------
+n : int
+    In [1, 4096]. No more run than the affinity mask of the process has CPUs.
+
+Notes
+-----
+At the start it is the environment variable DNNMOVE_NUM_THREADS, else OMP_NUM_THREADS, else the CPUs that affinity
+mask and cgroup quota leave to the process. The threads form one pool, made when work first needs them, by a forked
+child anew; small calls stay on the caller's thread, and a call never waits for a thread that has not begun.
+
+Examples
+--------
+>>> import dnnmove as dm
+>>> before = dm.get_num_threads()
+>>> dm.set_num_threads(1)
+>>> dm.set_num_threads(before)
+)doc");
     module.def("get_num_threads", &get_num_threads,
                "get_num_threads()\n--\n\nReturn how many threads a call on this thread may use.\n\nReturns\n-------\nint\n\n"
                "Examples\n--------\n>>> import dnnmove as dm\n>>> dm.get_num_threads() >= 1\nTrue");

@@ -18,7 +18,7 @@ import pybind11
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "newest-onednn"
-FLAGS = ["-std=c++20", "-fopenmp", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 
 
 def download_headers() -> Path:

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import tempfile
 
-PROGRAM = "#include <omp.h>\n#include <span>\nint main() { return omp_get_max_threads() > 0 ? 0 : 1; }\n"
+PROGRAM = "#include <span>\nint main() { return static_cast<int>(std::span<int>().size()); }\n"
 
 
 def missing():
@@ -35,9 +35,9 @@ def missing():
         source = os.path.join(folder, "try.cpp")
         with open(source, "w") as file:
             file.write(PROGRAM)
-        command = [*compiler, "-std=c++20", "-fopenmp", source, "-o", os.path.join(folder, "try")]
+        command = [*compiler, "-std=c++20", source, "-o", os.path.join(folder, "try")]
         if subprocess.run(command, capture_output=True).returncode != 0:
-            return "'%s' cannot build a C++20 program with OpenMP: install g++ 11 or newer, or set CXX" % compiler[0]
+            return "'%s' cannot build a C++20 program: install g++ 11 or newer, or set CXX" % compiler[0]
     return None
 
 
