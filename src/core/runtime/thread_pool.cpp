@@ -40,20 +40,17 @@ enum State : std::uint32_t { kAwake, kAsleep, kOffered, kRunning };
 // All times in nanoseconds.
 // An idle worker spins so long before it sleeps: calls in a loop find it awake.
 constexpr std::int64_t kIdleSpin = 100'000;
+// After so long it lets others have the processor between two looks: spinning then costs nobody anything.
+constexpr std::int64_t kEagerSpin = 20'000;
 // A spinning worker that sees the clock jump so far has lost its processor to somebody else.
 constexpr std::int64_t kLostProcessor = 50'000;
 // So long a caller spins for chunks that are being done, before it sleeps until they are.
 constexpr std::int64_t kFinishSpin = 15'000;
 // What is booked for events that cost an unknown time: a worker that came to run on the caller's processor, one that
-// did not begin before the call was over, one that lost its processor to another thread, and a caller that lost its
-// own: then there are more threads than processors, and somebody waits for each that works.
+// did not begin before the call was over, one that lost its processor to another thread.
 constexpr std::int64_t kInTheWay = 30'000;
 constexpr std::int64_t kMissed = 20'000;
 constexpr std::int64_t kPreempted = 200'000;
-constexpr std::int64_t kCallerPreempted = 2'000'000;
-// A caller looks that often whether it was preempted; what happened in a longer time is not ours.
-constexpr std::int64_t kLookEvery = 1'000'000;
-constexpr std::int64_t kLookBack = 50'000'000;
 // A worker keeps that much credit at most, or good times would pay for long waits later.
 constexpr std::int64_t kMostCredit = 2'000'000;
 // Rest per debt: waits cost at most one part in so many of the time, in the long run.
@@ -112,18 +109,6 @@ long times_preempted() noexcept {
 struct Streak {
     std::int64_t end = 0;      // of the last call
     std::int64_t lacking = 0;  // time of calls that a sleeping worker would have shortened
-    std::int64_t looked = 0;   // when it was last known how often this thread had been preempted
-    long preempted = 0;
-
-    // What to book for this caller's being preempted since it was looked at last.
-    std::int64_t preemption_cost(std::int64_t now) noexcept {
-        if (now - looked < kLookEvery) return 0;
-        const long before = preempted;
-        const bool known = now - looked < kLookBack;
-        preempted = times_preempted();
-        looked = now;
-        return known ? kCallerPreempted * std::min<std::int64_t>(preempted - before, 4) : 0;
-    }
 };
 thread_local Streak streak;
 
@@ -142,7 +127,6 @@ struct alignas(128) ThreadPool::Worker {
     std::int64_t offered_at = 0;  // ns
     // Of the call that has taken it:
     std::int64_t done = 0;  // chunks
-    bool welcome = true;    // false: it came to run on the caller's processor, and did nothing
     alignas(64) ChunkRange range;
     // Left alone until then; what it has saved its callers less what they have waited for it. All ns.
     alignas(64) std::atomic<std::int64_t> rest_until{0};
@@ -318,7 +302,13 @@ void ThreadPool::serve(Worker& worker) noexcept {
                 state = worker.state.load(std::memory_order_acquire);
             }
             if (state != kAwake) break;
-            const std::int64_t now = now_ns();
+            std::int64_t now = now_ns();
+            if (now - begin > kEagerSpin) {
+                // Whoever waits for this processor gets it.
+                last = now;
+                sched_yield();
+                now = now_ns();
+            }
             bool lost = now - last > kLostProcessor;
             if (now > check) {
                 const long before = preempted;
@@ -341,15 +331,14 @@ void ThreadPool::serve(Worker& worker) noexcept {
             if (other != nullptr) futex_wake_all(other->state);
         }
         worker.done = 0;
-        worker.welcome = true;
+        bool welcome = true;
         if (worker.was_asleep) {
             const std::int64_t now = now_ns();
             note_wake_time(now - worker.offered_at);
             // On the caller's processor it would only be in the caller's way.
-            worker.welcome = worker.caller_cpu < 0 || current_cpu() != worker.caller_cpu;
-            if (!worker.welcome) worker.book(-kInTheWay, now);
+            welcome = worker.caller_cpu < 0 || current_cpu() != worker.caller_cpu;
+            if (!welcome) worker.book(-kInTheWay, now);
         }
-        const bool welcome = worker.welcome;
         if (welcome) {
             Participant self(job, worker.index);
             job.body(job.context, self);
@@ -462,6 +451,7 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
             spin_pause();
             pending = job.pending.load(std::memory_order_acquire);
         }
+        if (end - own_end > kFinishSpin / 4) sched_yield();
         end = now_ns();
     }
     if (pending != 0) {
@@ -478,14 +468,8 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
     }
     // A chunk of a worker's is one that the caller need not do: it would have taken as long as its own ones.
     const std::int64_t per_chunk = (own_end - job.began) / std::max<std::int64_t>(job.done, 1);
-    std::int64_t crowded = streak.preemption_cost(end);
-    for (std::size_t i = 1; i < job.offered; ++i) {
-        // What took this thread's processor was one of ours, and that is booked already.
-        if (parts[i] != Part::missed && !job.workers[i]->welcome) crowded = 0;
-    }
     for (std::size_t i = 1; i < job.offered; ++i) {
         Worker& worker = *job.workers[i];
-        if (crowded > 0) worker.book(-crowded, end);
         switch (parts[i]) {
             case Part::begun: worker.book(worker.done * per_chunk, end); break;
             case Part::late: worker.book(worker.done * per_chunk - (end - own_end), end); break;
