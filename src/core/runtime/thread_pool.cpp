@@ -48,9 +48,9 @@ constexpr std::int64_t kLostProcessor = 50'000;
 constexpr std::int64_t kFinishSpin = 15'000;
 // What is booked for events that cost an unknown time: a worker that came to run on the caller's processor, one that
 // did not begin before the call was over, one that lost its processor to another thread.
-constexpr std::int64_t kInTheWay = 30'000;
+constexpr std::int64_t kInTheWay = 10'000;
 constexpr std::int64_t kMissed = 20'000;
-constexpr std::int64_t kPreempted = 200'000;
+constexpr std::int64_t kPreempted = 50'000;
 // A worker keeps that much credit at most, or good times would pay for long waits later.
 constexpr std::int64_t kMostCredit = 2'000'000;
 // Rest per debt: waits cost at most one part in so many of the time, in the long run.
