@@ -50,12 +50,12 @@ constexpr std::int64_t kFinishSpin = 15'000;
 // did not begin before the call was over, one that lost its processor to another thread.
 constexpr std::int64_t kInTheWay = 10'000;
 constexpr std::int64_t kMissed = 20'000;
-constexpr std::int64_t kPreempted = 50'000;
+constexpr std::int64_t kPreempted = 150'000;
 // A worker keeps that much credit at most, or good times would pay for long waits later.
 constexpr std::int64_t kMostCredit = 2'000'000;
 // Rest per debt: waits cost at most one part in so many of the time, in the long run.
 constexpr std::int64_t kRestPerDebt = 12;
-constexpr std::int64_t kMostRest = 500'000'000;
+constexpr std::int64_t kMostRest = 200'000'000;
 constexpr std::int64_t kTrial = 20'000'000;
 constexpr int kMostDoublings = 5;
 // What waking a worker takes, before it has been seen here, and the bounds of what is believed.
@@ -122,6 +122,7 @@ struct alignas(128) ThreadPool::Worker {
     Participant::Job* job = nullptr;
     std::size_t index = 0;    // as a participant
     bool was_asleep = false;
+    bool woken = false;       // for sure: by the caller itself
     Worker* wakes[2] = {};  // who sleeps and has an offer, too: a tree, so that nobody wakes them all
     int caller_cpu = -1;
     std::int64_t offered_at = 0;  // ns
@@ -130,7 +131,7 @@ struct alignas(128) ThreadPool::Worker {
     alignas(64) ChunkRange range;
     // Left alone until then; what it has saved its callers less what they have waited for it. All ns.
     alignas(64) std::atomic<std::int64_t> rest_until{0};
-    std::atomic<std::int64_t> credit{0};
+    std::atomic<std::int64_t> credit{kMostCredit / 2};
     std::atomic<int> doublings{0};
 
     ThreadPool* pool = nullptr;
@@ -143,8 +144,7 @@ struct alignas(128) ThreadPool::Worker {
             const std::int64_t before = rest_until.load(std::memory_order_relaxed);
             const int level = now - before > kTrial ? 0 : std::min(doublings.load(std::memory_order_relaxed) + 1, kMostDoublings);
             doublings.store(level, std::memory_order_relaxed);
-            const std::int64_t rest = std::min((kRestPerDebt * -sum) << level, kMostRest);
-            rest_until.store(std::max(before, now + rest), std::memory_order_relaxed);
+            rest_until.store(now + std::min((kRestPerDebt * -sum) << level, kMostRest), std::memory_order_relaxed);
         }
         credit.store(std::clamp<std::int64_t>(sum, 0, kMostCredit), std::memory_order_relaxed);
     }
@@ -189,6 +189,7 @@ struct Participant::Job {
             worker.offered_at = now;
             worker.wakes[0] = sleeper(2 * place + 1);
             worker.wakes[1] = sleeper(2 * place + 2);
+            worker.woken = place <= 2;
             worker.was_asleep = worker.state.load(std::memory_order_acquire) == kAsleep;
             // One that falls asleep just now counts as awake, and is woken here.
             if (worker.state.exchange(kOffered, std::memory_order_acq_rel) == kAsleep && !worker.was_asleep) {
@@ -438,8 +439,9 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
     for (std::size_t i = 1; i < job.offered; ++i) {
         Worker& worker = *job.workers[i];
         std::uint32_t state = kOffered;
-        const State before = worker.was_asleep ? kAsleep : kAwake;
-        const bool missed = worker.state.compare_exchange_strong(state, before, std::memory_order_acq_rel);
+        // One that has been woken is on its way, and may be in time for the next call.
+        const State after = worker.was_asleep && !worker.woken ? kAsleep : kAwake;
+        const bool missed = worker.state.compare_exchange_strong(state, after, std::memory_order_acq_rel);
         parts[i] = missed ? Part::missed : Part::begun;
         taken_back += missed ? 1 : 0;
     }
@@ -474,8 +476,7 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
             case Part::begun: worker.book(worker.done * per_chunk, end); break;
             case Part::late: worker.book(worker.done * per_chunk - (end - own_end), end); break;
             case Part::missed:
-                // Those further down the tree may not have been woken.
-                if (worker.was_asleep && i > job.awake + 1) break;
+                if (worker.was_asleep && !worker.woken) break;
                 if (worker.was_asleep && own_end - worker.offered_at > wake_time_.load(std::memory_order_relaxed)) {
                     note_wake_time(own_end - worker.offered_at);
                 }
