@@ -9,6 +9,7 @@
 #include "gil.hpp"
 #include "memory.hpp"
 #include "runtime/threads.hpp"
+#include "trace.hpp"
 #include "view/overlap.hpp"
 
 namespace py = pybind11;
@@ -53,12 +54,19 @@ BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::si
         places_.push_back(scratch_bytes_);
         scratch_bytes_ += (written.mosaic.bytes() + kAlignment - 1) / kAlignment * kAlignment;
     }
+    title.name = "chain";
+    for (const auto& step : chain.steps()) title.auxiliary += (title.auxiliary.empty() ? "steps:" : "+") + step->name();
     row_major_ = make_plans({});
     const std::size_t steps = chain.steps().size();
     title_ = "chain of " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " on " + src.repr() + ": " +
              std::to_string(folded_.passes) + (folded_.passes == 1 ? " pass\n" : " passes\n") +
              "shape: [length@stride of each axis, in bytes of what is read]; an axis of several such loops counts through "
              "them, the last one fastest\n";
+}
+
+Title BuiltChain::title_of(std::size_t pass) const {
+    const std::string place = std::to_string(pass + 1) + "/" + std::to_string(folded_.passes);
+    return {title.name, title.prop_kind, "pass:" + place + " " + title.auxiliary};
 }
 
 std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vector<Dims>& strides) const {
@@ -76,7 +84,7 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vecto
     }
     auto plans = std::make_shared<Plans>();
     for (std::size_t pass = 0; pass < folded_.passes; ++pass) {
-        plans->push_back(std::make_unique<const CallPlan>(inputs, outputs, folded_.transfers(pass, strides), tune_));
+        plans->push_back(std::make_unique<const CallPlan>(title_of(pass), inputs, outputs, folded_.transfers(pass, strides), tune_));
     }
     return plans;
 }
@@ -181,10 +189,18 @@ PyRef BuiltChain::call_staged(const Plans& plans, Operand& x, const Operand* out
         if (!takes(x)) refuse(x, "x");
     }
     const std::byte* const src = x.data();
+    std::optional<trace::Call> call;
+    if (trace::on()) {
+        call.emplace(title, impl_info(), passes());
+        call->add_source(x);
+        const std::vector<Placement>& outputs = plans.front()->outputs();
+        for (std::size_t i = 0; i < count; ++i) call->add_destination(outputs[i].shape, outputs[i].strides);
+    }
     {
         const ReleasedGil released;
-        run_plans(plans, src, dsts.data(), threads);
+        run_plans(plans, src, dsts.data(), threads, call ? &*call : nullptr);
     }
+    if (call) call->finish();
     for (std::size_t i = 0; outs != nullptr && i < count; ++i) outs[i].written();
     const auto result = [&](std::size_t i) {
         return outs == nullptr ? results[i].finish(x) : PyRef::share(outs[i].object());
@@ -214,7 +230,8 @@ void BuiltChain::give_back(Scratch block) const noexcept {
 
 BuiltChain::~BuiltChain() { Scratch(spare_.exchange(nullptr)); }
 
-void BuiltChain::run_plans(const Plans& plans, const std::byte* src, std::byte* const* dsts, int threads) const {
+void BuiltChain::run_plans(const Plans& plans, const std::byte* src, std::byte* const* dsts, int threads,
+                           trace::Call* call) const {
     Scratch scratch = take_scratch();
     std::vector<const std::byte*> from{src};
     std::vector<std::byte*> to(dsts, dsts + destinations.size());
@@ -223,13 +240,18 @@ void BuiltChain::run_plans(const Plans& plans, const std::byte* src, std::byte* 
         to.push_back(scratch.get() + place);
     }
     for (const auto& plan : plans) {
-        if (plan->bytes() > 0) plan->program(from.data(), to.data(), to.size(), threads).execute(from.data(), to.data(), threads);
+        if (plan->bytes() == 0) continue;
+        if (call != nullptr) {
+            call->run(*plan, from.data(), to.data(), threads);
+        } else {
+            plan->program(from.data(), to.data(), to.size(), threads).execute(from.data(), to.data(), threads);
+        }
     }
     give_back(std::move(scratch));
 }
 
-void BuiltChain::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*) const {
-    run_plans(*row_major_, srcs[0], dsts, get_num_threads());
+void BuiltChain::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*, trace::Call* call) const {
+    run_plans(*row_major_, srcs[0], dsts, get_num_threads(), call);
 }
 
 bool BuiltChain::tunes(std::byte* const* dsts) const noexcept {

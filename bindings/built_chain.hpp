@@ -36,10 +36,11 @@ public:
     const chain::Chain& chain() const { return chain_; }
     std::size_t max_nests() const { return max_nests_; }
     bool tune() const { return tune_; }
-    std::size_t passes() const { return folded_.passes; }
+    std::size_t passes() const override { return folded_.passes; }
     bool splits() const { return splits_; }
 
-    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const override;
+    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream,
+             trace::Call* call) const override;
     bool tunes(std::byte* const* dsts) const noexcept override;
     std::string impl_info() const override;
     std::string explain() const override;
@@ -58,6 +59,7 @@ private:
     Scratch take_scratch() const;
     void give_back(Scratch block) const noexcept;
 
+    Title title_of(std::size_t pass) const;
     // `strides` in bytes, one list per output; empty where all are row-major.
     std::shared_ptr<const Plans> make_plans(const std::vector<Dims>& strides) const;
     // The plans for these outputs; ValueError where a shape is wrong or one overlaps itself.
@@ -70,8 +72,8 @@ private:
     bool lies_alike(const Operand& x) const;
     [[noreturn]] void refuse(const Operand& x, const std::string& name) const;
     PyRef call_staged(const Plans& plans, Operand& x, const Operand* outs, int threads) const;
-    // Without the GIL or with it; throws std::bad_alloc only.
-    void run_plans(const Plans& plans, const std::byte* src, std::byte* const* dsts, int threads) const;
+    // Without the GIL or with it; throws std::bad_alloc only. `call` as run() takes it.
+    void run_plans(const Plans& plans, const std::byte* src, std::byte* const* dsts, int threads, trace::Call* call) const;
 
     chain::Chain chain_;
     std::size_t max_nests_;

@@ -99,8 +99,22 @@ void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t inpu
     }
 }
 
-void execute(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
-             int threads) {
+void execute_traced(const CallPlan& plan, const Operand* inputs, std::size_t input_count, const std::byte* const* srcs,
+                    std::byte* const* dsts, int threads) {
+    if (plan.bytes() == 0) return;
+    trace::Call call(plan.title(), plan.impl_info());
+    for (std::size_t i = 0; i < input_count; ++i) call.add_source(inputs[i]);
+    for (const Placement& placement : plan.outputs()) call.add_destination(placement.shape, placement.strides);
+    if (plan.outputs().empty()) call.add_destination_like_source();
+    {
+        const ReleasedGil released;
+        call.run(plan, srcs, dsts, threads);
+    }
+    call.finish();
+}
+
+void execute_untraced(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
+                      int threads) {
     if (plan.bytes() == 0) return;
     const auto run = [&] { plan.program(srcs, dsts, dst_count, threads).execute(srcs, dsts, threads); };
     if (plan.bytes() <= kKeepGil && !plan.tunes(dsts, dst_count, threads)) {
@@ -116,7 +130,7 @@ PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::s
     if (out != nullptr) {
         check_overlap(plan, &data, 1, data_name, out, 1);
         std::byte* const dst = out->data();
-        execute(plan, &src, &dst, 1, threads);
+        execute(plan, &data, 1, &src, &dst, 1, threads);
         out->written();
         return PyRef::share(out->object());
     }
@@ -127,7 +141,7 @@ PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::s
         src = data.data();
     }
     std::byte* const dst = result.data();
-    execute(plan, &src, &dst, 1, threads);
+    execute(plan, &data, 1, &src, &dst, 1, threads);
     return result.finish(data);
 }
 
@@ -143,7 +157,7 @@ PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::
     if (outs != nullptr) {
         if (count > 0) check_overlap(plan, &data, 1, data_name, &(*outs)[0], count);
         for (std::size_t i = 0; i < count; ++i) dsts[i] = (*outs)[i].data();
-        execute(plan, &src, dsts.data(), count, threads);
+        execute(plan, &data, 1, &src, dsts.data(), count, threads);
         for (std::size_t i = 0; i < count; ++i) (*outs)[i].written();
         return tuple_of([&](std::size_t i) { return PyRef::share((*outs)[i].object()); });
     }
@@ -157,7 +171,7 @@ PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::
         fetch_again(data, plan.inputs()[0], data_name);
         src = data.data();
     }
-    execute(plan, &src, dsts.data(), count, threads);
+    execute(plan, &data, 1, &src, dsts.data(), count, threads);
     return tuple_of([&](std::size_t i) { return results[i].finish(data); });
 }
 
@@ -170,7 +184,7 @@ PyRef run_concat(const CallPlan& plan, Operands& arrays, const Operand* out, int
         check_overlap(plan, &arrays[0], arrays.size(), "arrays", out, 1);
         take_sources();
         std::byte* const dst = out->data();
-        execute(plan, srcs.data(), &dst, 1, threads);
+        execute(plan, &arrays[0], arrays.size(), srcs.data(), &dst, 1, threads);
         out->written();
         return PyRef::share(out->object());
     }
@@ -180,7 +194,7 @@ PyRef run_concat(const CallPlan& plan, Operands& arrays, const Operand* out, int
     }
     take_sources();
     std::byte* const dst = result.data();
-    execute(plan, srcs.data(), &dst, 1, threads);
+    execute(plan, &arrays[0], arrays.size(), srcs.data(), &dst, 1, threads);
     return result.finish(arrays[0]);
 }
 

@@ -11,6 +11,7 @@
 #include "operand.hpp"
 #include "operation.hpp"
 #include "plan_cache.hpp"
+#include "trace.hpp"
 
 namespace dnnmove {
 
@@ -64,8 +65,19 @@ void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t inpu
                    const Operand* outs, std::size_t count);
 
 // Copies; releases the GIL where the work is large. The pointers are the arrays' first elements.
-void execute(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
-             int threads);
+void execute_untraced(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
+                      int threads);
+// The same for those who watch (trace.hpp), who are told the inputs.
+[[gnu::cold]] void execute_traced(const CallPlan& plan, const Operand* inputs, std::size_t input_count,
+                                  const std::byte* const* srcs, std::byte* const* dsts, int threads);
+inline void execute(const CallPlan& plan, const Operand* inputs, std::size_t input_count, const std::byte* const* srcs,
+                    std::byte* const* dsts, std::size_t dst_count, int threads) {
+    if (trace::on()) [[unlikely]] {
+        execute_traced(plan, inputs, input_count, srcs, dsts, threads);
+    } else {
+        execute_untraced(plan, srcs, dsts, dst_count, threads);
+    }
+}
 
 // One input, one output. Returns `out`'s object, or a new array where `out` is null.
 PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::string_view data_name,

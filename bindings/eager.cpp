@@ -97,14 +97,15 @@ PyObject* shuffle_blocked(const Call& call, Operand& data, const Operand* out, s
     const std::size_t axis = ops::normalize_axis(call.parameters()[0], layout.ndim());
     const std::int64_t count = call.parameters()[1];
     const std::int64_t group_size = call.op == Op::shuffle ? count : layout.dims[axis] / count;
-    const CallPlan plan({}, {}, layout.empty() ? std::vector<Transfer>{} : shuffle_transfers(layout, axis, group_size));
+    const CallPlan plan(title_of(call.op, call.parameters(), layout.ndim()), {}, {},
+                        layout.empty() ? std::vector<Transfer>{} : shuffle_transfers(layout, axis, group_size));
     if (out == nullptr) {
         NewArray result;
         result.make_memory(desc);
         data.fetch(name, true);
         const std::byte* const src = data.data();
         std::byte* const dst = result.data();
-        execute(plan, &src, &dst, 1, call.threads);
+        execute(plan, &data, 1, &src, &dst, 1, call.threads);
         return result.finish(data).release();
     }
     check_out(*out, data, "out", name);
@@ -117,7 +118,7 @@ PyObject* shuffle_blocked(const Call& call, Operand& data, const Operand* out, s
     }
     const std::byte* const src = data.data();
     std::byte* const dst = out->data();
-    execute(plan, &src, &dst, 1, call.threads);
+    execute(plan, &data, 1, &src, &dst, 1, call.threads);
     out->written();
     return Py_NewRef(out->object());
 }

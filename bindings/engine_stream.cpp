@@ -165,27 +165,6 @@ Examples
 >>> dm.onednn_version().split(".")[0]
 '3'
 )");
-    module.def("set_verbose", [](const py::object& level) { onednn::set_verbose(to_positive(level, "level")); },
-               py::arg("level"), R"(set_verbose(level)
---
-
-Make oneDNN print what it runs to stdout.
-
-Parameters
-----------
-level : int
-    0 is silent, 1 prints executions, 2 creations too.
-
-Raises
-------
-ValueError
-    oneDNN has no such level.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.set_verbose(0)
-)");
     module.def("set_primitive_cache_capacity",
                [](const py::object& n) { onednn::set_primitive_cache_capacity(to_positive(n, "n")); }, py::arg("n"),
                R"(set_primitive_cache_capacity(n)

@@ -8,6 +8,11 @@
 
 #include "memory_desc.hpp"
 #include "onednn.hpp"
+#include "title.hpp"
+
+namespace dnnmove::trace {
+class Call;
+}
 
 namespace dnnmove::python {
 
@@ -22,6 +27,7 @@ struct Port {
 class Executable {
 public:
     virtual ~Executable() = default;
+    Title title;
     // In the order of the pointers that `run` takes.
     std::vector<Port> sources;
     std::vector<Port> destinations;
@@ -30,8 +36,12 @@ public:
 
     // Pointers to element (0, 0, ...) of each port, whose memory matches the port's descriptor; no
     // destination shares a byte with a source or another destination. Called without the GIL, from
-    // many threads at once; throws nothing but OneDnnError and std::bad_alloc. `stream` may be null.
-    virtual void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const = 0;
+    // many threads at once; throws nothing but OneDnnError and std::bad_alloc. `stream` may be null; `call` is null
+    // unless somebody watches: then all work is done by it.
+    virtual void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream,
+                     trace::Call* call) const = 0;
+    // Trips through memory.
+    virtual std::size_t passes() const { return 1; }
     // Will `run` measure variants of its plan first? It takes long then, however little it copies.
     virtual bool tunes(std::byte* const* /*dsts*/) const noexcept { return false; }
     // "native:avx512", "onednn:jit:avx512_core"

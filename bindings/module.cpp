@@ -17,6 +17,7 @@
 #include "reorder.hpp"
 #include "runtime.hpp"
 #include "shuffle.hpp"
+#include "trace.hpp"
 #include "tuning.hpp"
 
 namespace {
@@ -37,6 +38,7 @@ PYBIND11_MODULE(_core, module) {
     dnnmove::register_errors(module);
     dnnmove::python::register_onednn_errors(module);
     dnnmove::register_runtime(module);
+    dnnmove::trace::register_trace(module);
     dnnmove::python::register_prop_kind(module);
     dnnmove::python::register_engine_stream(module);
     dnnmove::python::register_memory_desc(module);

@@ -154,8 +154,9 @@ std::string cpu_runtime() {
 
 const void* address_in_library() { return reinterpret_cast<const void*>(&dnnl_version); }
 
-void set_verbose(int level) {
-    if (dnnl_set_verbose(level) != dnnl_success) {
+void set_verbose(std::int64_t level) {
+    const bool fits = level >= 0 && level <= std::numeric_limits<int>::max();
+    if (!fits || dnnl_set_verbose(static_cast<int>(level)) != dnnl_success) {
         throw ValueError("level (" + std::to_string(level) + ") must be 0, 1 or 2: oneDNN " + version() +
                          " has no other");
     }
@@ -329,7 +330,7 @@ std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout&
 }
 
 bool reorder(const Engine& engine, const Stream* stream, DataType type, const Layout& src_layout, const std::byte* src,
-             const Layout& dst_layout, std::byte* dst, int threads) {
+             const Layout& dst_layout, std::byte* dst, int threads, std::string* info) {
     return guarded("reorder", [&] {
         const dnnl::engine& cpu = engine.impl().engine;
         const dnnl::memory::desc from = lower(src_layout, type);
@@ -338,6 +339,7 @@ bool reorder(const Engine& engine, const Stream* stream, DataType type, const La
         const ScopedOpenMPThreads scoped(threads);
         const dnnl::reorder::primitive_desc pd(cpu, from, cpu, to, user_scratchpad(), true);
         if (!pd) return false;
+        if (info != nullptr) *info = pd.impl_info_str();
         execute(dnnl::reorder(pd), cpu, stream, pd.scratchpad_desc(),
                 {{DNNL_ARG_FROM, dnnl::memory(from, cpu, writable(src))}, {DNNL_ARG_TO, dnnl::memory(to, cpu, dst)}}, threads);
         return true;

@@ -42,7 +42,7 @@ std::string cpu_runtime();
 // Some address inside the library.
 const void* address_in_library();
 // Throw OneDnnError when oneDNN refuses.
-void set_verbose(int level);
+void set_verbose(std::int64_t level);
 void set_primitive_cache_capacity(int capacity);
 int primitive_cache_capacity();
 
@@ -112,8 +112,9 @@ private:
 std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout& layout, DataType type,
                               std::size_t axis, std::int64_t group_size);
 
-// Copies between two layouts of the same dims and type; false where oneDNN has no reorder for them.
+// Copies between two layouts of the same dims and type; false where oneDNN has no reorder for them. `info`, where
+// not null, becomes oneDNN's impl_info_str.
 bool reorder(const Engine& engine, const Stream* stream, DataType type, const Layout& src_layout, const std::byte* src,
-             const Layout& dst_layout, std::byte* dst, int threads);
+             const Layout& dst_layout, std::byte* dst, int threads, std::string* info);
 
 }  // namespace dnnmove::onednn

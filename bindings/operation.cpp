@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "layout/verbose_text.hpp"
 #include "operand.hpp"
+#include "ops/common.hpp"
 #include "ops/ops.hpp"
 #include "runtime/error.hpp"
 
@@ -12,6 +14,45 @@ namespace dnnmove {
 namespace {
 
 Dims list(std::span<const std::int64_t> span) { return {span.begin(), span.end()}; }
+
+// The first few of a list of any length.
+std::string few(std::span<const std::int64_t> list_of) {
+    constexpr std::size_t kFew = 16;
+    return by_x(list(list_of.first(std::min(list_of.size(), kFew)))) + (list_of.size() > kFew ? "x..." : "");
+}
+
+}  // namespace
+
+Title title_of(Op op, std::span<const std::int64_t> parameters, std::size_t ndim) {
+    const auto axis = [&] { return "axis:" + std::to_string(ops::normalize_axis(parameters[0], ndim)); };
+    const auto second = [&] { return std::to_string(parameters[1]); };
+    switch (op) {
+        case Op::shuffle: return {"shuffle", "forward_inference", axis() + " group:" + second()};
+        case Op::shuffle_backward: return {"shuffle", "backward_data", axis() + " group:" + second()};
+        case Op::shuffle_channels: return {"shuffle_channels", "undef", axis() + " groups:" + second()};
+        case Op::transpose: {
+            Dims order;
+            for (std::size_t k = 0; k < ndim; ++k) {
+                const std::size_t from = parameters.empty() ? ndim - 1 - k : ops::normalize_axis(parameters[k], ndim);
+                order.push_back(static_cast<std::int64_t>(from));
+            }
+            return {"transpose", "undef", "input_order:" + by_x(order)};
+        }
+        case Op::variadic_split: return {"variadic_split", "undef", axis() + " split_lengths:" + few(parameters.subspan(1))};
+        case Op::split: return {"split", "undef", axis() + " num_splits:" + second()};
+        case Op::broadcast: {
+            static constexpr const char* kModes[] = {"numpy", "explicit", "bidirectional"};
+            const auto rank = static_cast<std::size_t>(parameters[2]);
+            std::string text = std::string("mode:") + kModes[parameters[0]] + " target_shape:" + by_x(list(parameters.subspan(3, rank)));
+            if (parameters[1] != 0) text += " axes_mapping:" + by_x(list(parameters.subspan(3 + rank)));
+            return {"broadcast", "undef", text};
+        }
+        case Op::concat: return {"concat", "undef", axis()};
+    }
+    return {};
+}
+
+namespace {
 
 // "out" or "out[3]".
 std::string out_name(std::size_t i, bool sequence) { return sequence ? "out[" + std::to_string(i) + "]" : "out"; }
@@ -114,7 +155,8 @@ std::shared_ptr<const CallPlan> plan_operation(Op op, std::span<const std::int64
     }
     std::vector<Placement> inputs;
     inputs.push_back(place(list(data.shape), list(data.strides), itemsize));
-    return std::make_shared<const CallPlan>(std::move(inputs), std::move(outputs), std::move(transfers), tune);
+    return std::make_shared<const CallPlan>(title_of(op, parameters, data.shape.size()), std::move(inputs),
+                                            std::move(outputs), std::move(transfers), tune);
 }
 
 std::shared_ptr<const CallPlan> plan_concat(std::int64_t axis, const std::vector<ArrayLayout>& arrays,
@@ -135,7 +177,8 @@ std::shared_ptr<const CallPlan> plan_concat(std::int64_t axis, const std::vector
         const Dims& strides = outputs[0].strides;
         transfers.push_back({static_cast<int>(i), 0, make_nest(view, strides, result.starts[i] * strides[result.axis])});
     }
-    return std::make_shared<const CallPlan>(std::move(inputs), std::move(outputs), std::move(transfers));
+    return std::make_shared<const CallPlan>(title_of(Op::concat, {&axis, 1}, result.shape.size()), std::move(inputs),
+                                            std::move(outputs), std::move(transfers));
 }
 
 }  // namespace dnnmove

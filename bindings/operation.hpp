@@ -38,6 +38,9 @@ Dims order_of(std::span<const std::int64_t> shape, std::span<const std::int64_t>
 // ValueError where the bytes of `shape` exceed 63 bits, or its rank NumPy's.
 void check_size(const Dims& shape, std::int64_t itemsize, std::string_view name);
 
+// Of a valid operation on data of `ndim` dimensions. (oneDNN's "group" is the size of one.)
+Title title_of(Op op, std::span<const std::int64_t> parameters, std::size_t ndim);
+
 // One array of a call: where its elements lie.
 struct ArrayLayout {
     std::span<const std::int64_t> shape;

@@ -64,9 +64,13 @@ Placement place(Dims shape, Dims strides, std::int64_t itemsize) {
     return placement;
 }
 
-CallPlan::CallPlan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers,
-                   bool tune)
-    : inputs_(std::move(inputs)), outputs_(std::move(outputs)), transfers_(std::move(transfers)), tune_(tune) {
+CallPlan::CallPlan(Title title, std::vector<Placement> inputs, std::vector<Placement> outputs,
+                   std::vector<Transfer> transfers, bool tune)
+    : title_(std::move(title)),
+      inputs_(std::move(inputs)),
+      outputs_(std::move(outputs)),
+      transfers_(std::move(transfers)),
+      tune_(tune) {
     for (const Transfer& transfer : transfers_) {
         std::int64_t bytes = transfer.nest.itemsize;
         for (const Loop& loop : transfer.nest.loops) bytes *= loop.extent;

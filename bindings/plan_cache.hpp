@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plan/program.hpp"
+#include "title.hpp"
 #include "view/overlap.hpp"
 
 namespace dnnmove {
@@ -29,12 +30,13 @@ Placement place(Dims shape, Dims strides, std::int64_t itemsize);
 class CallPlan {
 public:
     // With `tune` the first call measures variants of the plan (plan/tuning.hpp) and keeps the fastest.
-    CallPlan(std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers,
+    CallPlan(Title title, std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers,
              bool tune = false);
     ~CallPlan();
     CallPlan(const CallPlan&) = delete;
     CallPlan& operator=(const CallPlan&) = delete;
 
+    const Title& title() const noexcept { return title_; }
     const std::vector<Placement>& inputs() const noexcept { return inputs_; }
     const std::vector<Placement>& outputs() const noexcept { return outputs_; }
     const std::vector<Transfer>& transfers() const noexcept { return transfers_; }
@@ -42,7 +44,12 @@ public:
 
     // Will such a call measure variants first? It takes long then, however little it copies.
     bool tunes(std::byte* const* dsts, std::size_t dst_count, int threads) const noexcept {
-        return tune_ && find(alignment_slot(dsts, dst_count), threads) == nullptr;
+        return tune_ && !planned(dsts, dst_count, threads);
+    }
+
+    // Is the program of such a call built?
+    bool planned(std::byte* const* dsts, std::size_t dst_count, int threads) const noexcept {
+        return find(alignment_slot(dsts, dst_count), threads) != nullptr;
     }
 
     // For a call on this memory with at most `threads` threads. Where the plan is to be tuned the destinations
@@ -79,6 +86,7 @@ private:
     std::string explain(const Program& program, double gain) const;
     const Program& build(std::size_t slot, const std::byte* const* srcs, std::byte* const* dsts, int threads) const;
 
+    Title title_;
     std::vector<Placement> inputs_;
     std::vector<Placement> outputs_;
     std::vector<Transfer> transfers_;

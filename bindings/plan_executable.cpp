@@ -2,12 +2,18 @@
 #include "plan_executable.hpp"
 
 #include "runtime/threads.hpp"
+#include "trace.hpp"
 
 namespace dnnmove {
 
-void PlanExecutable::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*) const {
+void PlanExecutable::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*,
+                         trace::Call* call) const {
     if (plan_->bytes() == 0) return;
     const int threads = get_num_threads();
+    if (call != nullptr) {
+        call->run(*plan_, srcs, dsts, threads);
+        return;
+    }
     plan_->program(srcs, dsts, destinations.size(), threads).execute(srcs, dsts, threads);
 }
 

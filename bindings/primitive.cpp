@@ -15,6 +15,7 @@
 #include "gil.hpp"
 #include "operand.hpp"
 #include "parse.hpp"
+#include "trace.hpp"
 
 namespace py = pybind11;
 
@@ -58,12 +59,28 @@ struct State {
     }
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const {
+        if (trace::on()) [[unlikely]] {
+            run_traced(srcs, dsts, stream);
+            return;
+        }
         if (bytes <= kKeepGil && !executable->tunes(dsts)) {
-            executable->run(srcs, dsts, stream);
+            executable->run(srcs, dsts, stream, nullptr);
             return;
         }
         const ReleasedGil released;
-        executable->run(srcs, dsts, stream);
+        executable->run(srcs, dsts, stream, nullptr);
+    }
+    [[gnu::cold, gnu::noinline]] void run_traced(const std::byte* const* srcs, std::byte* const* dsts,
+                                                 const onednn::Stream* stream) const {
+        if (bytes == 0) return;
+        trace::Call call(executable->title, executable->impl_info(), executable->passes());
+        for (const Port& port : executable->sources) call.add_source(port.desc);
+        for (const Port& port : executable->destinations) call.add_destination(port.desc);
+        {
+            const ReleasedGil released;
+            executable->run(srcs, dsts, stream, &call);
+        }
+        call.finish();
     }
 };
 

@@ -7,8 +7,10 @@
 #include "layout/transfer.hpp"
 #include "memory.hpp"
 #include "objects.hpp"
+#include "plan_cache.hpp"
 #include "runtime/error.hpp"
 #include "runtime/threads.hpp"
+#include "trace.hpp"
 
 namespace py = pybind11;
 
@@ -16,6 +18,7 @@ namespace dnnmove::python {
 namespace {
 
 constexpr std::int64_t kTwoGiB = std::int64_t{1} << 31;
+const Title kTitle{"reorder", "undef", ""};
 
 // Where oneDNN's reorder is right and moves every bit as it is: f16, bf16 and f8 pass through f32
 // there, which quiets signalling NaNs, and so does s32 between some blocked layouts, which rounds what
@@ -60,16 +63,36 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
     // Held here too: another thread may give a Memory other bytes meanwhile.
     const py::object source_owner = src.owner;
     const py::object destination_owner = dst.owner;
+    std::optional<trace::Call> call;
+    std::optional<CallPlan> plan;
+    if (trace::on() && !from.empty()) {
+        call.emplace(kTitle, native_name(best_isa()));
+        call->add_source(src.desc);
+        call->add_destination(dst.desc);
+    }
     {
         const ReleasedGil released;
-        if (!onednn_is_exact(from, to, type) ||
-            !onednn::reorder(*src.engine, stream, type, from, source, to, destination,
-                             onednn::threads_for(to.size()))) {
-            Program(reorder_transfers(from, to), PlanOptions{best_isa(), threads, 1})
-                .execute(&source, &destination, threads);
+        bool done = false;
+        std::string implementation;
+        if (onednn_is_exact(from, to, type)) {
+            const auto run = [&] {
+                return onednn::reorder(*src.engine, stream, type, from, source, to, destination,
+                                       onednn::threads_for(to.size()), call ? &implementation : nullptr);
+            };
+            done = call ? call->run_foreign(from.size() + to.size(), run) : run();
+            if (done && call) call->set_implementation("onednn:" + implementation);
+        }
+        if (!done) {
+            plan.emplace(kTitle, std::vector<Placement>{}, std::vector<Placement>{}, reorder_transfers(from, to));
+            if (call) {
+                call->run(*plan, &source, &destination, threads);
+            } else {
+                plan->program(&source, &destination, 1, threads).execute(&source, &destination, threads);
+            }
         }
     }
     dst.written();
+    if (call) call->finish();
 }
 
 }  // namespace

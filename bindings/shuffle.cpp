@@ -11,6 +11,7 @@
 #include "plan_executable.hpp"
 #include "runtime/isa.hpp"
 #include "runtime/threads.hpp"
+#include "trace.hpp"
 
 namespace py = pybind11;
 
@@ -27,8 +28,18 @@ public:
         shuffle_.prepare(get_num_threads());
     }
 
-    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const override {
-        shuffle_.run(stream, srcs[0], dsts[0], onednn::threads_for(destinations[0].desc.layout.size()));
+    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream,
+             trace::Call* call) const override {
+        const std::int64_t bytes = destinations[0].desc.layout.size();
+        const auto shuffle = [&] {
+            shuffle_.run(stream, srcs[0], dsts[0], onednn::threads_for(bytes));
+            return true;
+        };
+        if (call != nullptr) {
+            call->run_foreign(2 * bytes, shuffle);
+        } else {
+            shuffle();
+        }
     }
     std::string impl_info() const override { return "onednn:" + shuffle_.info(); }
     std::string explain() const override {
@@ -50,6 +61,15 @@ bool onednn_is_wrong(const ShuffleDesc& desc, onednn::DataType type) {
     // 32-bit offsets inside an image.
     const std::int64_t images = desc.axis == 0 ? 1 : layout.dims[0];
     return layout.blocked() && layout.size() / images >= kTwoGiB;
+}
+
+const char* name_of(onednn::PropKind prop) {
+    switch (prop) {
+        case onednn::PropKind::forward_training: return "forward_training";
+        case onednn::PropKind::forward_inference: return "forward_inference";
+        case onednn::PropKind::backward_data: return "backward_data";
+    }
+    return "undef";
 }
 
 // The order in which "auto" prefers them: the native engine is ahead of oneDNN's shuffle wherever both
@@ -144,13 +164,17 @@ std::int64_t ShufflePd::scratchpad_bytes() const {
 
 std::shared_ptr<const Executable> ShufflePd::build() const {
     const Layout& layout = desc_.data.layout;
+    Title title{"shuffle", name_of(desc_.prop),
+                "axis:" + std::to_string(desc_.axis) + " group:" + std::to_string(desc_.group_size)};
     std::shared_ptr<Executable> executable;
     if (const auto& shuffle = candidates_[current_].onednn) {
         executable = std::make_shared<OneDnnShuffle>(*shuffle);
+        executable->title = std::move(title);
     } else {
         const std::int64_t group = desc_.backward() ? layout.dims[desc_.axis] / desc_.group_size : desc_.group_size;
         executable = std::make_shared<PlanExecutable>(std::make_shared<const CallPlan>(
-            std::vector<Placement>{}, std::vector<Placement>{}, shuffle_transfers(layout, desc_.axis, group), desc_.tune));
+            std::move(title), std::vector<Placement>{}, std::vector<Placement>{},
+            shuffle_transfers(layout, desc_.axis, group), desc_.tune));
     }
     if (desc_.backward()) {
         executable->sources.push_back(Port{onednn::kArgDiffDst, "diff_dst", desc_.data});

@@ -46,6 +46,7 @@ from dnnmove._core import (
     variadic_split,
 )
 from dnnmove._data_type import DataType
+from dnnmove._profile import profile
 
 __all__ = [
     "ARG_DIFF_DST",
@@ -83,6 +84,7 @@ __all__ = [
     "num_threads",
     "onednn_version",
     "permute_dims",
+    "profile",
     "reorder",
     "set_num_threads",
     "set_primitive_cache_capacity",

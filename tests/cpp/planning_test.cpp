@@ -84,6 +84,7 @@ TEST(bytes_read_by_windows_are_those_between_the_first_and_the_last) {
     CHECK(bytes_read(into_dense({5, 7, 3}, {0, 8, 0}, 8)) == 56);    // repeated
     CHECK(bytes_read(into_dense({5, 7}, {-28, -4}, 4)) == 140);      // reversed
     CHECK(bytes_read(into_dense({5, 7}, {4096, 8}, 4)) == 140);      // with gaps
+    CHECK(bytes_read(into_dense({5, 0, 3}, {24, 8, 8}, 4)) == 0);
     CHECK(bytes_read(Nest{{}, 0, 0, 24}) == 24);
 }
 

@@ -14,6 +14,7 @@ std::int64_t bytes_read(const Nest& nest) {
     std::vector<Walk> walks;
     std::int64_t tabled = 1;  // steps of loops that no stride describes: taken as apart
     for (const Loop& loop : nest.loops) {
+        if (loop.extent == 0) return 0;
         if (loop.table) {
             tabled *= loop.extent;
         } else if (loop.src_stride != 0) {
