@@ -112,7 +112,7 @@ PyObject* shuffle_blocked(const Call& call, Operand& data, const Operand* out, s
     if (out->memory() == nullptr || !(out->memory()->desc == desc)) {
         throw ValueError("out must be a Memory of " + desc.repr() + ", as " + std::string(name) + " is");
     }
-    const auto begin = [&](const Operand& array) { return array.memory()->first; };
+    const auto begin = [&](const Operand& array) { return array.data() + layout.lowest(); };
     if (begin(*out) < begin(data) + layout.span() && begin(data) < begin(*out) + layout.span()) {
         throw ValueError("out shares memory with " + std::string(name));
     }

@@ -39,7 +39,7 @@ py::array bytes_of(const py::object& self) {
 
 Memory raw(const MemoryDesc& desc, const py::object& owner, void* bytes, bool readonly) {
     Memory memory{desc, nullptr, nullptr, static_cast<std::byte*>(bytes), desc.layout.size(), readonly, owner, {}};
-    memory.data = memory.first - desc.layout.lowest();
+    memory.data = memory.first + desc.layout.origin();
     return memory;
 }
 

@@ -18,7 +18,7 @@ struct Memory {
     MemoryDesc desc;
     std::shared_ptr<onednn::Engine> engine;
     std::byte* data = nullptr;    // element (0, 0, ...)
-    std::byte* first = nullptr;   // the first byte: `data` plus desc.layout.lowest()
+    std::byte* first = nullptr;   // the first byte of the buffer: `data` less desc.layout.origin()
     std::int64_t bytes = 0;       // from `first`: desc.layout.size(), or the span of a strided array
     bool readonly = false;
     pybind11::object owner;       // keeps the bytes alive

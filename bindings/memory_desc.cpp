@@ -1,13 +1,8 @@
 // MemoryDesc: dims, dtype and layout of a tensor, as oneDNN's memory descriptor.
 #include "memory_desc.hpp"
 
-#include <pybind11/stl.h>
-
-#include <algorithm>
-
 #include "dtype.hpp"
 #include "errors.hpp"
-#include "function.hpp"
 #include "integers.hpp"
 #include "parse.hpp"
 #include "runtime/error.hpp"
@@ -30,14 +25,13 @@ Dims to_bytes(const Dims& strides, std::int64_t itemsize) {
     return bytes;
 }
 
-py::object strides_of(const MemoryDesc& desc) {
-    if (desc.layout.blocked()) return py::none();
-    Dims strides = desc.layout.strides;
-    for (std::int64_t& stride : strides) stride /= desc.layout.itemsize;
-    return to_tuple(strides);
-}
-
 }  // namespace
+
+void MemoryDesc::check_rank(const Dims& dims) {
+    if (dims.size() > kMaxDims) {
+        throw ValueError("dims " + to_string(dims) + " must have at most " + std::to_string(kMaxDims) + " entries");
+    }
+}
 
 MemoryDesc MemoryDesc::dense(const Dims& dims, const py::dtype& dtype) {
     return MemoryDesc{Layout::dense(dims, dtype.itemsize()), dtype, {}};
@@ -45,9 +39,7 @@ MemoryDesc MemoryDesc::dense(const Dims& dims, const py::dtype& dtype) {
 
 MemoryDesc MemoryDesc::parse(py::handle dims, py::handle dtype, py::handle layout) {
     const Dims lengths = parse_integers(dims.ptr(), "dims");
-    if (lengths.size() > kMaxDims) {
-        throw ValueError("dims " + to_string(lengths) + " must have at most " + std::to_string(kMaxDims) + " entries");
-    }
+    check_rank(lengths);
     const py::dtype type = to_dtype(dtype);
     if (is_sub_byte(type)) {
         throw ValueError("dtype (" + name_of(type) +
@@ -105,13 +97,21 @@ bool MemoryDesc::matches(const Operand& array) const {
     return array.has_dtype(reinterpret_cast<PyArray_Descr*>(dtype.ptr()));
 }
 
+py::object MemoryDesc::strides() const {
+    if (layout.blocked()) return py::none();
+    Dims elements = layout.strides;
+    for (std::int64_t& stride : elements) stride /= layout.itemsize;
+    return to_tuple(elements);
+}
+
 std::string MemoryDesc::repr() const {
+    if (!made.empty()) return made;
     const std::string quote = dtype.has_fields() ? "" : "'";  // a struct's text is a list or a dict
     std::string text = "MemoryDesc(" + to_string(layout.dims) + ", " + quote + name_of(dtype) + quote;
     if (!tag.empty()) {
         text += ", '" + tag + "'";
     } else if (!(layout == Layout::dense(layout.dims, layout.itemsize))) {
-        text += ", " + py::repr(strides_of(*this)).cast<std::string>();
+        text += ", " + py::repr(strides()).cast<std::string>();
     }
     return text + ")";
 }
@@ -122,120 +122,6 @@ const MemoryDesc& to_memory_desc(py::handle value, const char* argument) {
                         (is_array(value.ptr()) ? "; MemoryDesc.of(array) gives an array's" : ""));
     }
     return value.cast<const MemoryDesc&>();
-}
-
-void register_memory_desc(py::module_& module) {
-    // What oneDNN itself says, for the tests that hold our layouts against it.
-    module.def("_onednn_tags", [] {
-        py::dict tags;
-        for (const auto& [name, number] : onednn::all_tags()) tags[py::str(name)] = number;
-        return tags;
-    });
-    module.def("_onednn_layout", [](int tag, const Dims& dims, const py::object& dtype) {
-        const Layout layout = onednn::layout_of_tag(tag, dims, to_onednn(to_dtype(dtype)));
-        return py::make_tuple(to_tuple(layout.padded_dims), to_tuple(layout.strides), to_tuple(layout.inner_blocks),
-                              to_tuple(layout.inner_indices));
-    });
-    module.def("_onednn_size", [](const MemoryDesc& desc) { return onednn::size_of(desc.layout, to_onednn(desc.dtype)); });
-    module.def("_layout", [](const MemoryDesc& desc) {
-        const Layout& layout = desc.layout;
-        return py::make_tuple(to_tuple(layout.padded_dims), to_tuple(layout.strides), to_tuple(layout.inner_blocks),
-                              to_tuple(layout.inner_indices));
-    });
-    py::class_<MemoryDesc> type(module, "MemoryDesc", R"(Shape, data type and layout of a tensor (oneDNN: ``memory::desc``).
-
-Parameters
-----------
-dims : sequence of int
-    Logical dimensions: (N, C, H, W) whatever the layout.
-dtype : dtype-like
-    Anything ``numpy.dtype`` takes, or "bfloat16", "float8_e4m3fn", "float8_e5m2".
-layout : str or sequence of int, optional
-    A oneDNN format tag ("nchw", "nhwc", "nChw16c", "abcd", ...) or strides in elements.
-    Dense row-major by default.
-
-Raises
-------
-TypeError
-    An argument is of the wrong type, or the data type has no fixed size.
-ValueError
-    A dimension is negative, the layout is no format tag of oneDNN, or its rank is not that of `dims`.
-
-Notes
------
-Two descriptors are equal when every element lies at the same place: strides of dimensions of length 1,
-and all strides of empty tensors, do not matter. Source: oneDNN developer guide, "Memory".
-
-Examples
---------
->>> import dnnmove as dm
->>> md = dm.MemoryDesc((2, 20, 5, 5), "float32", "nChw16c")
->>> md.padded_dims, md.inner_blocks, md.size
-((2, 32, 5, 5), (16,), 6400)
->>> dm.MemoryDesc((2, 3), "int8").strides
-(3, 1)
-)");
-    type.def(py::init(&MemoryDesc::parse), py::arg("dims"), py::arg("dtype"), py::arg("layout") = py::none(),
-             "__init__(self, dims, dtype, layout=None)\n--\n\n")
-        .def_static(
-            "of",
-            [](const py::object& array) {
-                Operand operand;
-                operand.read(array.ptr(), "array", Access::describe);
-                return MemoryDesc::of(operand);
-            },
-            py::arg("array"),
-            R"(of(array)
---
-
-The descriptor of an array as it lies in memory.
-
-Parameters
-----------
-array : array
-    NumPy, torch, or a CPU object with ``__dlpack__``; any strides that are whole elements.
-
-Returns
--------
-MemoryDesc
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> dm.MemoryDesc.of(np.zeros((2, 3), "f4").T)
-MemoryDesc((3, 2), 'float32', (1, 3))
-)")
-        .def_property_readonly("dims", [](const MemoryDesc& desc) { return to_tuple(desc.layout.dims); },
-                               "Logical dimensions, in elements.")
-        .def_property_readonly("ndim", [](const MemoryDesc& desc) { return desc.layout.ndim(); },
-                               "Number of dimensions.")
-        .def_property_readonly("dtype", [](const MemoryDesc& desc) { return desc.dtype; }, "The NumPy data type.")
-        .def_property_readonly("strides", &strides_of, "Strides in elements; None for a blocked layout.")
-        .def_property_readonly("padded_dims", [](const MemoryDesc& desc) { return to_tuple(desc.layout.padded_dims); },
-                               "Dimensions rounded up to whole blocks, in elements.")
-        .def_property_readonly("inner_blocks", [](const MemoryDesc& desc) { return to_tuple(desc.layout.inner_blocks); },
-                               "Lengths of the inner blocks, outermost first; empty for plain layouts.")
-        .def_property_readonly("inner_indices",
-                               [](const MemoryDesc& desc) { return to_tuple(desc.layout.inner_indices); },
-                               "The dimension that each inner block belongs to.")
-        .def_property_readonly("size", [](const MemoryDesc& desc) { return desc.layout.size(); },
-                               "Bytes of a buffer for the tensor, padding included.")
-        .def_property_readonly("is_dense", [](const MemoryDesc& desc) { return desc.layout.is_dense(); },
-                               "Whether the elements (and block padding) fill their memory without gaps.")
-        .def("__eq__", [](const MemoryDesc& desc, const py::object& other) -> py::object {
-            if (!py::isinstance<MemoryDesc>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-            return py::bool_(desc == other.cast<const MemoryDesc&>());
-        })
-        .def("__hash__", [](const MemoryDesc& desc) {
-            return static_cast<py::ssize_t>(desc.layout.hash() ^ static_cast<std::size_t>(py::hash(desc.dtype)));
-        })
-        .def("__repr__", &MemoryDesc::repr)
-        .def("__reduce__", [](const py::object& self) {
-            const auto& desc = self.cast<const MemoryDesc&>();
-            const py::object layout = desc.tag.empty() ? strides_of(desc) : py::object(py::str(desc.tag));
-            return py::make_tuple(py::type::of(self), py::make_tuple(to_tuple(desc.layout.dims), desc.dtype, layout));
-        });
-    present(type);
 }
 
 }  // namespace dnnmove::python

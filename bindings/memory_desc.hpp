@@ -16,7 +16,8 @@ namespace dnnmove::python {
 struct MemoryDesc {
     Layout layout;
     pybind11::dtype dtype;
-    std::string tag;  // the format tag it was made with, for repr; may be empty
+    std::string tag;        // the format tag it was made with, for repr; may be empty
+    std::string made = {};  // the expression that makes what neither strides nor a tag say; else empty
 
     // Dense row-major unless `layout` says otherwise.
     static MemoryDesc dense(const Dims& dims, const pybind11::dtype& dtype);
@@ -25,8 +26,13 @@ struct MemoryDesc {
     // Of an array as it lies; ValueError where its strides are not whole elements.
     static MemoryDesc of(const Operand& array);
 
+    // Throws ValueError for more dimensions than NumPy has.
+    static void check_rank(const Dims& dims);
+
     bool operator==(const MemoryDesc& other) const;
     std::string repr() const;
+    // In elements, a tuple; None for a blocked layout.
+    pybind11::object strides() const;
     // Whether an array has the descriptor's dtype, shape and strides.
     bool matches(const Operand& array) const;
 };

@@ -202,21 +202,51 @@ std::vector<std::pair<std::string, int>> all_tags() {
     return all;
 }
 
+namespace {
+
+Layout raise(const dnnl::memory::desc& desc) {
+    Layout layout;
+    layout.dims = desc.get_dims();
+    layout.padded_dims = desc.get_padded_dims();
+    layout.strides = desc.get_strides();
+    layout.inner_blocks = desc.get_inner_blks();
+    layout.inner_indices = desc.get_inner_idxs();
+    layout.itemsize = static_cast<std::int64_t>(dnnl::memory::data_type_size(desc.get_data_type()));
+    for (std::int64_t& stride : layout.strides) stride *= layout.itemsize;
+    layout.offset = desc.get_submemory_offset() * layout.itemsize;
+    return layout;
+}
+
+template <typename Derive>
+std::optional<Layout> derived(const Layout& layout, DataType type, const Derive& derive) {
+    return guarded("memory descriptor", [&]() -> std::optional<Layout> {
+        const dnnl::memory::desc desc = derive(lower(layout, type));
+        return desc.get(true) == nullptr ? std::nullopt : std::optional(raise(desc));
+    });
+}
+
+}  // namespace
+
 Layout layout_of_tag(int tag, const Dims& dims, DataType type) {
     return guarded("layout_of_tag", [&] {
-        const dnnl::memory::desc desc(dnnl::memory::dims(dims.begin(), dims.end()), lower(type),
-                                      static_cast<dnnl::memory::format_tag>(tag));
-        Layout layout;
-        layout.dims = dims;
-        layout.padded_dims = desc.get_padded_dims();
-        layout.strides = desc.get_strides();
-        layout.inner_blocks = desc.get_inner_blks();
-        layout.inner_indices = desc.get_inner_idxs();
-        layout.itemsize = static_cast<std::int64_t>(dnnl::memory::data_type_size(lower(type)));
-        for (std::int64_t& stride : layout.strides) stride *= layout.itemsize;
+        Layout layout = raise(dnnl::memory::desc(dnnl::memory::dims(dims.begin(), dims.end()), lower(type),
+                                                 static_cast<dnnl::memory::format_tag>(tag)));
         layout.tag = dnnl_fmt_tag2str(static_cast<dnnl_format_tag_t>(tag));
         return layout;
     });
+}
+
+std::optional<Layout> permute_axes(const Layout& layout, DataType type, const Dims& permutation) {
+    const std::vector<int> to(permutation.begin(), permutation.end());
+    return derived(layout, type, [&](const dnnl::memory::desc& desc) { return desc.permute_axes(to, true); });
+}
+
+std::optional<Layout> reshape(const Layout& layout, DataType type, const Dims& dims) {
+    return derived(layout, type, [&](const dnnl::memory::desc& desc) { return desc.reshape(dims, true); });
+}
+
+std::optional<Layout> submemory(const Layout& layout, DataType type, const Dims& dims, const Dims& offsets) {
+    return derived(layout, type, [&](const dnnl::memory::desc& desc) { return desc.submemory_desc(dims, offsets, true); });
 }
 
 bool can_describe(const Layout& layout, DataType type) {

@@ -84,6 +84,11 @@ bool can_describe(const Layout& layout, DataType type);
 // oneDNN's own idea of the bytes that the layout needs.
 std::int64_t size_of(const Layout& layout, DataType type);
 
+// What oneDNN makes of a descriptor: the oracle of the tests of layout/derive. Empty where it refuses.
+std::optional<Layout> permute_axes(const Layout& layout, DataType type, const Dims& permutation);
+std::optional<Layout> reshape(const Layout& layout, DataType type, const Dims& dims);
+std::optional<Layout> submemory(const Layout& layout, DataType type, const Dims& dims, const Dims& offsets);
+
 // How many of the calling thread's threads oneDNN gets for work that writes `bytes`: one where the
 // work is too small to share (waking the others costs more).
 int threads_for(std::int64_t bytes);

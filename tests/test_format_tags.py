@@ -51,7 +51,7 @@ def test_canonical_tags_lie_where_onednn_puts_them(dtype: str, tails: bool) -> N
     for tag, number in TAGS.items():
         dims = dims_for(tag, tails)
         md = dm.MemoryDesc(dims, dtype, tag)
-        if _core._layout(md) != _core._onednn_layout(number, dims, dtype):
+        if _core._layout(md)[1:5] != _core._onednn_layout(number, dims, dtype):
             wrong.append(tag)
         if md.size != _core._onednn_size(md):
             wrong.append(tag + " (size)")

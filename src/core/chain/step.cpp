@@ -55,10 +55,10 @@ public:
     std::vector<Argument> arguments() const override { return {{"input_order", order_}}; }
     std::vector<Dims> check(const Dims& shape) const override { return {ops::transpose(probe(shape), order_).shape()}; }
     std::vector<Mosaic> apply(const Mosaic& data) const override {
-        return {data.transpose(ops::permutation(order_, data.shape()))};
+        return {data.transpose(ops::transposition(order_, data.shape()))};
     }
     std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
-        const auto order = ops::permutation(order_, shape);
+        const auto order = ops::transposition(order_, shape);
         Leading after = leading;
         after.axis = static_cast<std::size_t>(std::find(order.begin(), order.end(), leading.axis) - order.begin());
         return after;

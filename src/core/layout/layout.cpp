@@ -136,6 +136,7 @@ std::int64_t Layout::span() const {
 }
 
 std::int64_t Layout::size() const {
+    if (buffer_size != 0) return buffer_size;
     std::int64_t bytes = span();
     if (bytes == 0) return 0;
     for (std::size_t axis = 0; axis < ndim(); ++axis) {
@@ -170,6 +171,7 @@ bool Layout::operator==(const Layout& other) const {
         return false;
     }
     if (empty()) return true;
+    if (offset != other.offset) return false;
     for (std::size_t axis = 0; axis < ndim(); ++axis) {
         if (padded_dims[axis] > block(axis) && strides[axis] != other.strides[axis]) return false;
     }
@@ -185,6 +187,7 @@ std::size_t Layout::hash() const {
     for (const std::int64_t length : inner_blocks) mix(length);
     for (const std::int64_t index : inner_indices) mix(index);
     if (empty()) return value;
+    mix(offset);
     for (std::size_t axis = 0; axis < ndim(); ++axis) {
         if (padded_dims[axis] > block(axis)) mix(strides[axis]);
     }

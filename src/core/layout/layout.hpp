@@ -23,7 +23,11 @@ struct Layout {
     Dims inner_blocks;   // lengths of the inner blocks, outermost first; empty: a plain layout
     Dims inner_indices;  // the axis that each inner block belongs to
     std::int64_t itemsize = 1;  // bytes
-    std::string tag;     // the canonical format tag of a blocked layout; empty for plain ones
+    std::string tag;     // the canonical format tag of a blocked layout that oneDNN has; empty for plain ones
+    // A part of a larger tensor lies in that one's buffer: how many bytes are before the part's first, and the
+    // buffer's size, 0 where it is the layout's own.
+    std::int64_t offset = 0;
+    std::int64_t buffer_size = 0;
 
     // Row-major without gaps. All factories throw ValueError for negative lengths and for sizes
     // beyond 63 bits.
@@ -43,10 +47,12 @@ struct Layout {
     Axis axis(std::size_t axis) const;
     // Bytes from element (0, 0, ...) to the first byte of memory; 0 or, with negative strides, less.
     std::int64_t lowest() const;
+    // Bytes from the buffer's first byte to element (0, 0, ...).
+    std::int64_t origin() const { return offset - lowest(); }
     // Bytes from the first byte of memory to the end of the last, padding included; 0 when empty.
     std::int64_t span() const;
     // Bytes that a buffer for this layout must have, as oneDNN counts them: padding included, and the
-    // gap behind the last row of a pitched layout too. At least span().
+    // gap behind the last row of a pitched layout too. At least span(); of a part, the whole tensor's.
     std::int64_t size() const;
     // No gap between the first byte and the last (block padding is no gap), no byte used twice.
     bool is_dense() const;
@@ -60,8 +66,8 @@ struct Layout {
     // bounded search cannot exclude counts as one.
     bool self_overlaps() const;
 
-    // Equal where every element lies at the same place: strides of axes with one step, and all
-    // strides of empty layouts, do not matter. `tag` does not either.
+    // Equal where every element lies at the same place of the buffer: strides of axes with one step, and all
+    // strides of empty layouts, do not matter. `tag` and `buffer_size` do not either.
     bool operator==(const Layout& other) const;
     std::size_t hash() const;
 };

@@ -30,9 +30,12 @@ View shuffle_backward(const View& data, std::int64_t axis, std::int64_t group_si
 // OpenVINO ShuffleChannels-1: `group` is the number of groups; shuffle with group_size = C/group.
 View shuffle_channels(const View& data, std::int64_t axis, std::int64_t group,
                       std::string_view name = kDataShape);
-// The axes that `input_order` names, in [0, ndim): negative entries count from the end, an empty order
-// reverses the axes. Throws ValueError where it is no permutation of the axes of `shape`.
-std::vector<std::size_t> permutation(const Dims& input_order, const Dims& shape, std::string_view name = kDataShape);
+// The axes that `order` names, in [0, ndim); negative entries count from the end. Throws ValueError where it is no
+// permutation of the axes of `shape`; `argument` is what the message calls the order.
+std::vector<std::size_t> permutation(std::string_view argument, const Dims& order, const Dims& shape,
+                                     std::string_view name);
+// The axes that a transpose takes: as above, and an empty order reverses them.
+std::vector<std::size_t> transposition(const Dims& input_order, const Dims& shape, std::string_view name = kDataShape);
 // OpenVINO Transpose-1, with `input_order` as above.
 View transpose(const View& data, const Dims& input_order, std::string_view name = kDataShape);
 // The lengths with a -1 replaced by what is left of `total`, the length of `axis`.

@@ -5,22 +5,19 @@
 
 namespace dnnmove::ops {
 
-std::vector<std::size_t> permutation(const Dims& input_order, const Dims& shape, std::string_view name) {
+std::vector<std::size_t> permutation(std::string_view argument, const Dims& order, const Dims& shape,
+                                     std::string_view name) {
     std::vector<std::size_t> axes(shape.size());
-    if (input_order.empty()) {
-        std::iota(axes.rbegin(), axes.rend(), std::size_t{0});
-        return axes;
-    }
     const auto ndim = static_cast<std::int64_t>(shape.size());
     const auto fail = [&](const std::string& why) {
-        throw ValueError("input_order " + to_string(input_order) + " must hold every integer of [0, " +
+        throw ValueError(std::string(argument) + " " + to_string(order) + " must hold every integer of [0, " +
                          std::to_string(ndim) + ") once, or a negative one that counts from the end, as the axes of " +
                          std::string(name) + " " + to_string(shape) + ": " + why);
     };
-    if (input_order.size() != shape.size()) fail("it has " + std::to_string(input_order.size()) + " entries");
+    if (order.size() != shape.size()) fail("it has " + std::to_string(order.size()) + " entries");
     std::vector<bool> seen(shape.size());
     for (std::size_t k = 0; k < shape.size(); ++k) {
-        const std::int64_t entry = input_order[k];
+        const std::int64_t entry = order[k];
         if (entry < -ndim || entry >= ndim) fail(std::to_string(entry) + " is out of range");
         const auto axis = static_cast<std::size_t>(entry < 0 ? entry + ndim : entry);
         if (seen[axis]) fail("axis " + std::to_string(axis) + " occurs twice");
@@ -30,9 +27,16 @@ std::vector<std::size_t> permutation(const Dims& input_order, const Dims& shape,
     return axes;
 }
 
+std::vector<std::size_t> transposition(const Dims& input_order, const Dims& shape, std::string_view name) {
+    if (!input_order.empty()) return permutation("input_order", input_order, shape, name);
+    std::vector<std::size_t> axes(shape.size());
+    std::iota(axes.rbegin(), axes.rend(), std::size_t{0});
+    return axes;
+}
+
 View transpose(const View& data, const Dims& input_order, std::string_view name) {
     View result = data;
-    const std::vector<std::size_t> axes = permutation(input_order, data.shape(), name);
+    const std::vector<std::size_t> axes = transposition(input_order, data.shape(), name);
     for (std::size_t k = 0; k < axes.size(); ++k) result.axes[k] = data.axes[axes[k]];
     return result;
 }
