@@ -12,6 +12,7 @@
 #include "built_chain.hpp"
 #include "chain_docs.hpp"
 #include "errors.hpp"
+#include "initialized.hpp"
 #include "function.hpp"
 #include "integers.hpp"
 #include "memory.hpp"
@@ -24,6 +25,7 @@ namespace {
 
 // The Python object: a chain, and the descriptor with the dtype that the chain does not know.
 struct Chain {
+    using InitializedOnly = void;
     MemoryDesc src;
     chain::Chain steps;
 };

@@ -163,6 +163,18 @@ py::object make(const std::string& name, const py::object& target, py::handle sc
     return result;
 }
 
+// The base class's tp_new, also that of classes that derive from nothing else.
+PyObject* new_registered(PyTypeObject* type, PyObject*, PyObject*) noexcept {
+    try {
+        if (py::detail::all_type_info(type).empty()) {
+            throw TypeError("cannot create objects of " + std::string(type->tp_name));
+        }
+        return py::detail::make_new_instance(type);
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
 }  // namespace
 
 void present(py::handle scope) {
@@ -181,7 +193,7 @@ void present(py::handle scope) {
     if (in_class) py::setattr(scope, "__module__", py::str(kPackage));
 }
 
-void name_pybind11_types() {
+void adopt_pybind11_types() {
     static_assert(std::string_view(PYBIND11_STDLIB) == "_dnnmove", "pybind11's base class must be ours to rename");
     const auto name = [](py::handle type, const char* text) {
         py::setattr(type, "__name__", py::str(text));
@@ -191,6 +203,7 @@ void name_pybind11_types() {
     auto& internals = py::detail::get_internals();
     name(internals.instance_base, "Object");
     name(reinterpret_cast<PyObject*>(internals.default_metaclass), "ObjectType");
+    reinterpret_cast<PyTypeObject*>(internals.instance_base)->tp_new = new_registered;
 }
 
 }  // namespace dnnmove

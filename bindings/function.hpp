@@ -13,8 +13,9 @@ namespace dnnmove {
 // of the extension module.
 void present(pybind11::handle scope);
 
-// Gives pybind11's base class and metaclass names of this package: help() and type() show them. Needs internals that
-// no other extension module shares (PYBIND11_STDLIB).
-void name_pybind11_types();
+// Gives pybind11's base class and metaclass names of this package: help() and type() show them. Calling the base class
+// is a TypeError then; with pybind11's own tp_new it ends the process. Needs internals that no other extension module
+// shares (PYBIND11_STDLIB). To be called before any class is made.
+void adopt_pybind11_types();
 
 }  // namespace dnnmove

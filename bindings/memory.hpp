@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "initialized.hpp"
 #include "memory_desc.hpp"
 #include "onednn.hpp"
 
@@ -15,6 +16,7 @@ namespace dnnmove::python {
 
 // Created, copied and destroyed with the GIL held.
 struct Memory {
+    using InitializedOnly = void;
     MemoryDesc desc;
     std::shared_ptr<onednn::Engine> engine;
     std::byte* data = nullptr;    // element (0, 0, ...)

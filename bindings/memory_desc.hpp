@@ -8,12 +8,14 @@
 
 #include <string>
 
+#include "initialized.hpp"
 #include "layout/layout.hpp"
 
 namespace dnnmove::python {
 
 // Value type; copies need the GIL (it owns a reference to the dtype).
 struct MemoryDesc {
+    using InitializedOnly = void;
     Layout layout;
     pybind11::dtype dtype;
     std::string tag;        // the format tag it was made with, for repr; may be empty

@@ -29,11 +29,13 @@ int import_numpy() {
 
 }  // namespace
 
-PYBIND11_MODULE(_core, module) {
+// The module's own initialisation; Python calls PyInit__core below.
+PYBIND11_MODULE(_core_in_main, module) {
     if (import_numpy() != 0) throw pybind11::error_already_set();
     // Every docstring begins with its own signature, in the form that inspect.signature reads.
     pybind11::options docstrings;
     docstrings.disable_function_signatures();
+    dnnmove::adopt_pybind11_types();
     module.attr("__version__") = DNNMOVE_VERSION;
     dnnmove::register_errors(module);
     dnnmove::python::register_onednn_errors(module);
@@ -50,5 +52,13 @@ PYBIND11_MODULE(_core, module) {
     dnnmove::python::register_shuffle(module);
     dnnmove::register_tuning(module);
     dnnmove::present(module);
-    dnnmove::name_pybind11_types();
+}
+
+// pybind11 and NumPy keep what belongs to one interpreter; in another one this would wait for itself for ever.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "dnnmove cannot be imported in a subinterpreter: NumPy supports the main interpreter only");
+        return nullptr;
+    }
+    return PyInit__core_in_main();
 }

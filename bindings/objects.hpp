@@ -7,6 +7,7 @@
 #include <string>
 
 #include "errors.hpp"
+#include "initialized.hpp"
 #include "onednn.hpp"
 
 namespace dnnmove::python {

@@ -49,6 +49,7 @@ int primitive_cache_capacity();
 // dnnl::engine of the CPU; shared, immutable, thread-safe.
 class Engine {
 public:
+    using InitializedOnly = void;
     explicit Engine(std::size_t index);
     static const std::shared_ptr<Engine>& cpu();
     static std::size_t count();
@@ -62,6 +63,7 @@ private:
 // dnnl::stream, in order.
 class Stream {
 public:
+    using InitializedOnly = void;
     explicit Stream(std::shared_ptr<Engine> engine);
     const std::shared_ptr<Engine>& engine() const { return engine_; }
     void wait() const;

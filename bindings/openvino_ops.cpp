@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "initialized.hpp"
 #include "function.hpp"
 #include "integers.hpp"
 #include "made_again.hpp"
@@ -31,6 +32,7 @@ using python::Port;
 // The problem, validated; one C++ type per operation, so that each has its own Python class.
 template <Op kOp>
 struct Desc {
+    using InitializedOnly = void;
     MemoryDesc src;
     std::vector<MemoryDesc> dsts;
     Dims parameters;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "call.hpp"
@@ -340,14 +341,22 @@ void primitive_dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 
-// Where a type's dict has its Type, in a capsule.
-constexpr const char* kType = "_dnnmove_type";
+// What each type is of. Not an attribute of the type, which anybody could replace; the types have no subclasses.
+std::vector<std::pair<PyTypeObject*, const Type*>>& types() {
+    static auto* const all = new std::vector<std::pair<PyTypeObject*, const Type*>>();
+    return *all;
+}
+
+const Type& type_of(PyTypeObject* type) {
+    for (const auto& [known, described] : types()) {
+        if (known == type) return *described;
+    }
+    throw TypeError("cannot create objects of " + std::string(type->tp_name));
+}
 
 PyObject* primitive_new(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcept {
     try {
-        const PyRef capsule = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), kType));
-        const auto* described = static_cast<const Type*>(PyCapsule_GetPointer(capsule.get(), kType));
-        if (described == nullptr) throw PythonError{};
+        const Type* const described = &type_of(type);
         // As a vectorcall has them: values of keywords behind the positional ones, names in a tuple.
         std::vector<PyObject*> given(PySequence_Fast_ITEMS(args), PySequence_Fast_ITEMS(args) + PyTuple_GET_SIZE(args));
         const std::size_t count = given.size();
@@ -470,8 +479,7 @@ py::object make_primitive_type(py::module_& module, const PrimitiveType& made) {
     PyRef type = checked(PyType_FromSpec(&spec));
     // Only PyType_FromSpec reads it; help() would show it.
     if (PyObject_DelAttrString(type.get(), "__vectorcalloffset__") != 0) throw PythonError{};
-    const PyRef described = checked(PyCapsule_New(new Type(made), kType, nullptr));
-    if (PyObject_SetAttrString(type.get(), kType, described.get()) != 0) throw PythonError{};
+    types().emplace_back(reinterpret_cast<PyTypeObject*>(Py_NewRef(type.get())), new Type(made));
     module.attr(made.name) = py::handle(type.get());
     return py::reinterpret_steal<py::object>(type.release());
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "initialized.hpp"
 #include "function.hpp"
 #include "onednn.hpp"
 #include "onednn_threads.hpp"
@@ -24,6 +25,7 @@ namespace {
 // entered again while it is entered.
 class ThreadLimit {
 public:
+    using InitializedOnly = void;
     explicit ThreadLimit(int threads) : threads_(threads) {}
     void enter() { before_.push_back(exchange_thread_limit(threads_)); }
     int threads() const { return threads_; }

@@ -1,6 +1,7 @@
 // ShuffleForward and ShuffleBackward as Python sees them: Desc, PrimitiveDesc and the primitive.
 #include "function.hpp"
 #include "made_again.hpp"
+#include "initialized.hpp"
 #include "objects.hpp"
 #include "parse.hpp"
 #include "primitive.hpp"
@@ -19,11 +20,13 @@ namespace {
 // Two sets of Python types over the same C++ ones: tagged by direction.
 template <bool kBackward>
 struct Desc {
+    using InitializedOnly = void;
     ShuffleDesc value;
 };
 
 template <bool kBackward>
 struct PrimitiveDesc {
+    using InitializedOnly = void;
     ShufflePd value;
 };
 
