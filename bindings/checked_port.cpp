@@ -9,11 +9,14 @@
 namespace dnnmove {
 
 CheckedPort::CheckedPort(const python::Port& source)
-    : port(&source), descr(reinterpret_cast<PyArray_Descr*>(source.desc.dtype.ptr())) {
+    : port(&source),
+      label(source.name + " (argument " + std::to_string(source.arg) + ")"),
+      descr(reinterpret_cast<PyArray_Descr*>(source.desc.dtype.ptr())) {
     const Layout& layout = source.desc.layout;
     blocked = layout.blocked();
     extent = {layout.lowest(), layout.lowest() + layout.span()};
     c_contiguous = !blocked && layout.strides == dense_strides(layout.dims, layout.itemsize);
+    self_overlaps = !blocked && !c_contiguous && layout.self_overlaps();
 }
 
 bool CheckedPort::matches(const Operand& operand) const {
@@ -33,8 +36,8 @@ bool CheckedPort::matches(const Operand& operand) const {
     return same || empty;
 }
 
-void CheckedPort::refuse(const Operand& operand, std::string_view argument) const {
-    const std::string name(argument);
+void CheckedPort::refuse(const Operand& operand, const ArgumentName& argument) const {
+    const std::string name = argument.text();
     const Layout& layout = port->desc.layout;
     const std::string expected = ", but the primitive was made for " + port->desc.repr();
     if (operand.memory() != nullptr) throw ValueError(name + " is " + operand.memory()->desc.repr() + expected);
@@ -46,13 +49,10 @@ void CheckedPort::refuse(const Operand& operand, std::string_view argument) cons
                      " bytes" + expected + ", whose strides are " + to_string(layout.strides) + " bytes");
 }
 
-void CheckedPort::check_destination(const Operand& out, std::string_view name) const {
+void CheckedPort::check_destination(const Operand& out, const ArgumentName& name) const {
     check(out, name);
-    if (!out.writeable()) throw ValueError(std::string(name) + " is read-only: it must be writeable");
-    const Layout& layout = port->desc.layout;
-    if (!blocked && !c_contiguous && layout.self_overlaps()) {
-        throw ValueError(std::string(name) + " has elements that share memory: it cannot be written");
-    }
+    if (!out.writeable()) throw ValueError(name.text() + " is read-only: it must be writeable");
+    if (self_overlaps) throw ValueError(name.text() + " has elements that share memory: it cannot be written");
 }
 
 bool meet(const CheckedPort& a, const Operand& x, const CheckedPort& b, const Operand& y) {
@@ -66,7 +66,7 @@ bool meet(const CheckedPort& a, const Operand& x, const CheckedPort& b, const Op
 void check_apart(const std::vector<CheckedPort>& sources, const Operands& srcs, const std::vector<CheckedPort>& destinations,
                  const Operands& dsts) {
     for (std::size_t i = 0; i < dsts.size(); ++i) {
-        const std::string name = destinations[i].port->name;
+        const std::string& name = destinations[i].port->name;
         for (std::size_t k = 0; k < srcs.size(); ++k) {
             if (meet(sources[k], srcs[k], destinations[i], dsts[i])) {
                 throw ValueError(name + " shares memory with " + sources[k].port->name + ": in-place is not possible");

@@ -3,7 +3,7 @@
 
 #include "numpy_api.hpp"
 
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "call.hpp"
@@ -16,23 +16,25 @@ namespace dnnmove {
 // Borrows the port, which must outlive it. `name` is what errors call the argument.
 struct CheckedPort {
     const python::Port* port;
+    std::string label;  // "dst[1] (argument 2049)", as errors of execute call it
     PyArray_Descr* descr;
     Extent extent;  // bytes from element (0, 0, ...)
     bool blocked;
     bool c_contiguous;
+    bool self_overlaps;  // elements share bytes: it cannot be written
 
     explicit CheckedPort(const python::Port& source);
 
     bool matches(const Operand& operand) const;
     // ValueError where it does not match.
-    void check(const Operand& operand, std::string_view name) const {
+    void check(const Operand& operand, const ArgumentName& name) const {
         if (!matches(operand)) refuse(operand, name);
     }
     // The same where it cannot be written, too.
-    void check_destination(const Operand& out, std::string_view name) const;
+    void check_destination(const Operand& out, const ArgumentName& name) const;
 
 private:
-    [[noreturn]] void refuse(const Operand& operand, std::string_view name) const;
+    [[noreturn]] void refuse(const Operand& operand, const ArgumentName& name) const;
 };
 
 // Whether x, passed for a, and y, passed for b, share a byte.

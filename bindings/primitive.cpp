@@ -159,8 +159,7 @@ PyObject* call_many(const State& state, PyObject* x, PyObject* out_object) {
         outs.fetch("out", again);
         state.sources[0].check(source[0], "x");
         for (std::size_t i = 0; i < count; ++i) {
-            const std::string name = "out[" + std::to_string(i) + "]";
-            state.destinations[i].check_destination(outs[i], name);
+            state.destinations[i].check_destination(outs[i], {"out", i});
             dsts[i] = outs[i].data();
         }
         check_apart(state.sources, source, state.destinations, outs);
@@ -211,8 +210,6 @@ PyObject* primitive_call_method(PyObject* self, PyObject* const* args, Py_ssize_
     return primitive_call(self, args, static_cast<std::size_t>(count), keywords);
 }
 
-std::string describe(const Port& port) { return port.name + " (argument " + std::to_string(port.arg) + ")"; }
-
 void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
     const onednn::Stream* on = nullptr;
     if (stream != Py_None) {
@@ -246,7 +243,7 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
         while (k < count && port(k).port->arg != arg) ++k;
         if (k == count) {
             std::string known;
-            for (std::size_t j = 0; j < count; ++j) known.append(j == 0 ? "" : ", ").append(describe(*port(j).port));
+            for (std::size_t j = 0; j < count; ++j) known.append(j == 0 ? "" : ", ").append(port(j).label);
             throw ValueError("args has the unknown argument " + std::to_string(arg) + "; the primitive takes " + known);
         }
         values[k] = PyRef::share(PyTuple_GET_ITEM(item, 1));
@@ -260,12 +257,12 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
     };
     bool again = false;
     for (std::size_t k = 0; k < count; ++k) {
-        const std::string name = describe(*port(k).port);
+        const std::string& name = port(k).label;
         if (!values[k]) throw ValueError("args lacks " + name);
         again = operand_of(k).open(values[k].get(), name, k < source_count ? Access::read_out : Access::write) || again;
     }
     for (std::size_t k = 0; k < count; ++k) {
-        const std::string name = describe(*port(k).port);
+        const std::string& name = port(k).label;
         Operand& operand = operand_of(k);
         operand.fetch(name, again);
         if (k < source_count) {
