@@ -243,6 +243,9 @@ inline constexpr const char* kSplitDoc = R"doc(split($module, data, axis, num_sp
 
 Split an array along one axis into `num_splits` equal parts.
 
+The axis comes before the number of parts, as in OpenVINO: NumPy's ``split(a, parts, axis)`` has them the other
+way round, and both are integers. Name them: ``split(data, axis=1, num_splits=2)``.
+
 Parameters
 ----------
 data : array
@@ -251,7 +254,7 @@ data : array
 axis : int or integer array of shape () or (1,)
     The axis to split, in [-ndim, ndim).
 num_splits : int
-    The number of parts, at least 1; divides ``data.shape[axis]``.
+    The number of parts (not their length), at least 1; divides ``data.shape[axis]``.
 out : sequence of arrays, optional
     One per part: same shape and dtype, writeable, no shared bytes with `data` or
     with one another.

@@ -435,7 +435,7 @@ TypeError
 constexpr const char* kExplainDoc = R"doc(explain($self)
 --
 
-How it runs, as readable text.
+How it runs, as readable text; docs/explain.md says what each line and word of it means.
 
 Returns
 -------

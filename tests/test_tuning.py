@@ -265,8 +265,8 @@ def test_what_was_loaded_decides_the_plan(saved):
     loaded = dm.Transpose(dm.Transpose.Desc(dm.MemoryDesc.of(x)))
     assert oracle.raw(loaded(x)) == oracle.raw(x.T)
     assert "tuned: 2.50 times faster" in loaded.explain()
-    assert "b 600 in tiles of 16" in loaded.explain()
-    assert "b 600 in tiles of 16" not in plain.explain()  # keeps its plan
+    assert "source rows 600 in tiles of 16" in loaded.explain()
+    assert "source rows 600 in tiles of 16" not in plain.explain()  # keeps its plan
     assert oracle.raw(dm.transpose(x)) == oracle.raw(x.T)
 
 
@@ -279,7 +279,7 @@ def test_explain_knows_what_was_loaded_before_the_first_call(saved, tune):
     before = prim.explain()
     assert "tuned: 2.50 times faster" in before
     assert "to be tuned" not in before
-    assert "b 600 in tiles of 16" in before
+    assert "source rows 600 in tiles of 16" in before
     prim(x)
     assert prim.explain() == before
 

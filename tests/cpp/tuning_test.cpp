@@ -120,7 +120,7 @@ TEST(variants_differ) {
     CHECK(planned.find("kernel transpose") != std::string::npos);
     CHECK(text({1, Variant::Stores::automatic, 0}) != planned);
     CHECK(text({0, Variant::Stores::nontemporal, 0}).find("non-temporal") != std::string::npos);
-    CHECK(text({0, Variant::Stores::automatic, 64}).find("b 256 in tiles of 16") != std::string::npos);
+    CHECK(text({0, Variant::Stores::automatic, 64}).find("source rows 256 in tiles of 16") != std::string::npos);
     CHECK(text({99, Variant::Stores::automatic, 0}) == planned);  // there is no such kernel
 }
 

@@ -167,10 +167,10 @@ std::string Records::describe() const {
             (large_ ? "non-temporal" : "cached");
     for (const Group& group : groups_) {
         const Field& first = fields_[group.first];
-        const char* method = group.method == Method::exchange    ? "exchange"
-                             : group.method == Method::lines     ? "lines of"
+        const char* method = group.method == Method::exchange    ? "transpose in registers"
+                             : group.method == Method::lines     ? "whole lines of"
                              : group.method == Method::transpose ? "transpose"
-                                                                 : "strips";
+                                                                 : "narrow rows";
         text += ", " + std::string(method) + " " + std::to_string(group.count) + " fields from " +
                 std::to_string(first.width) + " B at " + std::to_string(first.at);
         if (group.method == Method::exchange) {
