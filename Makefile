@@ -12,12 +12,12 @@ SOURCES := CMakeLists.txt pyproject.toml README.md \
 
 EXTRAS := demo test lint bench
 
-.PHONY: demo test lint bench check-headers check-conda check-sanitizers check-instructions clean
+.PHONY: demo test lint bench check-headers check-conda check-lto check-clang check-sanitizers check-instructions clean
 
 demo: $(VENV)/stamp-demo
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/stamp-test $(VENV)/stamp-headers
+test: $(VENV)/stamp-test $(VENV)/stamp-build
 	$(IN_VENV) cmake --preset tests
 	$(IN_VENV) cmake --build --preset tests
 	$(IN_VENV) ctest --preset tests
@@ -38,10 +38,17 @@ check-headers: $(VENV)/stamp-lint
 check-conda: $(VENV)/stamp-venv
 	$(BIN)/python scripts/check_conda_layout.py
 
-check-sanitizers: $(VENV)/stamp-test
-	$(IN_VENV) cmake --preset asan-ubsan
-	$(IN_VENV) cmake --build --preset asan-ubsan
-	$(IN_VENV) ctest --preset asan-ubsan
+# The extension links as one program: no two classes share a name.
+check-lto: $(VENV)/stamp-test $(VENV)/stamp-build
+	$(IN_VENV) python scripts/check_extension.py lto
+
+# The Python tests pass on what clang builds; without clang it says so and passes.
+check-clang: $(VENV)/stamp-test $(VENV)/stamp-build
+	$(IN_VENV) python scripts/check_extension.py clang
+
+# The C++ and the Python tests pass in a Debug build under the address and undefined-behaviour sanitizers.
+check-sanitizers: $(VENV)/stamp-test $(VENV)/stamp-build
+	$(IN_VENV) python scripts/check_extension.py asan-ubsan
 
 # Planning and moving take at most a tenth more instructions than recorded; ARGS=--update records (needs valgrind).
 check-instructions: $(VENV)/stamp-test
@@ -67,8 +74,9 @@ $(EXTRAS:%=$(VENV)/stamp-%): $(VENV)/stamp-%: dist/stamp-wheel
 	$(PIP) install --quiet "$$(echo dist/*.whl)[$*]"
 	@touch $@
 
-# oneDNN's headers, for the test that compares every format tag with them. No extra names this wheel: the metadata
-# of a conda build must not either.
-$(VENV)/stamp-headers: $(VENV)/stamp-venv
-	$(PIP) install --quiet "onednn-devel-cpu-gomp==2023.2.0; sys_platform == 'linux' and platform_machine == 'x86_64'"
+# What a build outside pip's isolated environment needs. oneDNN's headers are also for the test that compares every
+# format tag with them; no extra names this wheel, since the metadata of a conda build must not either.
+$(VENV)/stamp-build: $(VENV)/stamp-venv
+	$(PIP) install --quiet "pybind11>=3.0" \
+	  "onednn-devel-cpu-gomp==2023.2.0; sys_platform == 'linux' and platform_machine == 'x86_64'"
 	@touch $@

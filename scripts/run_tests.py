@@ -12,6 +12,7 @@ from pathlib import Path
 import dnnmove
 
 ROOT = Path(__file__).resolve().parent.parent
+WORKERS = str(min(8, os.cpu_count() or 1))
 
 
 def passes() -> list[tuple[dict[str, str], list[str]]]:
@@ -29,7 +30,7 @@ def passes() -> list[tuple[dict[str, str], list[str]]]:
 def main() -> int:
     for environment, arguments in passes():
         print("\n===", *(f"{name}={value}" for name, value in environment.items()), flush=True)
-        command = [sys.executable, "-m", "pytest", "-q", "tests", *arguments, *sys.argv[1:]]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "tests", *arguments, *sys.argv[1:]]
         code = subprocess.run(command, env={**os.environ, **environment}, cwd=ROOT).returncode
         if code != 0:
             return code

@@ -229,6 +229,7 @@ def resident():
         return int(statm.read().split()[1]) * 4096
 
 
+@pytest.mark.resident
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_results_are_freed():
     x = some.dense((64, 60, 20, 20), "f4")  # 6 MB
@@ -245,6 +246,7 @@ def test_results_are_freed():
     assert resident() - before < 20 * x.nbytes
 
 
+@pytest.mark.resident
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_plans_of_many_shapes_stay_bounded():
     def work(first, count):

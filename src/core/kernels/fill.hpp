@@ -126,7 +126,8 @@ template <class Simd, bool nontemporal, int... odd>
 inline std::int64_t repeat_held(const std::byte* pattern, std::int64_t lines, std::byte* to, std::int64_t total,
                                 std::integer_sequence<int, odd...>) {
     std::int64_t done = 0;
-    ((lines == odd + 1 && (done = repeat_lines<Simd, nontemporal, odd + 1>(pattern, to, total), true)) || ...);
+    static_cast<void>(
+        ((lines == odd + 1 && (done = repeat_lines<Simd, nontemporal, odd + 1>(pattern, to, total), true)) || ...));
     return done;
 }
 

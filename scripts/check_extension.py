@@ -1,0 +1,90 @@
+"""Builds the extension as one of CMake's presets does, and runs the quick Python tests on that build.
+
+    python scripts/check_extension.py asan-ubsan|clang|lto [ARGUMENTS OF PYTEST]
+
+The package is laid out in build/PRESET/package: the Python files of the source tree beside that extension.
+
+asan-ubsan also runs the C++ tests. Its Python runs with the sanitizers' runtime preloaded; the tests that measure
+resident memory are left out, since freed memory waits in quarantine there. lto only builds: its linker compares
+the types of all files.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKERS = str(min(8, os.cpu_count() or 1))
+
+
+def build(preset: str) -> Path:
+    """Configures and builds; returns the build folder."""
+    # As in an activated environment: cmake finds this interpreter, its pybind11 and its oneDNN.
+    given = [f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_PREFIX_PATH={sys.prefix}"]
+    subprocess.run(["cmake", "--preset", preset, *given], cwd=ROOT, check=True)
+    subprocess.run(["cmake", "--build", "--preset", preset], cwd=ROOT, check=True)
+    return ROOT / "build" / preset
+
+
+def lay_out_package(folder: Path) -> Path:
+    """Returns what goes on PYTHONPATH."""
+    package = folder / "package"
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree(
+        ROOT / "src" / "dnnmove", package / "dnnmove", ignore=shutil.ignore_patterns("__pycache__", "_core*.so")
+    )
+    for extension in folder.glob("_core*.so"):
+        shutil.copy2(extension, package / "dnnmove")
+    return package
+
+
+def sanitizer_environment(folder: Path) -> dict[str, str]:
+    """What a Python needs that was not built with the sanitizers itself."""
+    cache = (folder / "CMakeCache.txt").read_text()
+    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache, re.MULTILINE).group(1)
+    # libstdc++ too: the runtime looks for __cxa_throw when it starts, before Python has loaded any C++.
+    names = [f"-print-file-name={name}" for name in ("libasan.so", "libstdc++.so")]
+    libraries = [subprocess.check_output([compiler, name], text=True).strip() for name in names]
+    if not all(Path(library).is_absolute() for library in libraries):
+        sys.exit(f"{compiler} has no libasan.so to preload: set CXX to GCC's")
+    return {
+        "LD_PRELOAD": " ".join(libraries),
+        # Python frees little of what it allocates, a failed allocation is the tests' business, and so are signals.
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+
+
+def main() -> int:
+    preset, *arguments = sys.argv[1:] or ["none"]
+    if preset not in ("asan-ubsan", "clang", "lto"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    if preset == "clang" and shutil.which("clang++") is None:
+        print("clang++ is absent: its build of the extension was not tested")
+        return 0
+    folder = build(preset)
+    if preset == "lto":
+        return 0
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(lay_out_package(folder)),
+        "DNNMOVE_TEST_PROFILE": "quick",
+        "DNNMOVE_NUM_THREADS": "2",
+        "OMP_NUM_THREADS": "2",
+    }
+    if preset == "asan-ubsan":
+        subprocess.run(["ctest", "--preset", preset, "--parallel", WORKERS], cwd=ROOT, check=True)
+        environment |= sanitizer_environment(folder)
+        arguments = ["-m", "not resident", *arguments]
+    # test_packaging is about the installed package, which this is not.
+    arguments = ["tests", "--ignore=tests/test_packaging.py", *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
