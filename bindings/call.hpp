@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "call/plan_cache.hpp"
 #include "new_array.hpp"
 #include "operand.hpp"
 #include "operation.hpp"
-#include "plan_cache.hpp"
 #include "trace.hpp"
 
 namespace dnnmove {

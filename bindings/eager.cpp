@@ -59,7 +59,6 @@ struct Call {
     }
     void push_data(const Operand& data) {
         key.push(data.itemsize());
-        key.push(threads);
         push_layout(data);
     }
 

@@ -8,7 +8,7 @@
 
 #include "memory_desc.hpp"
 #include "onednn.hpp"
-#include "title.hpp"
+#include "call/title.hpp"
 
 namespace dnnmove::trace {
 class Call;

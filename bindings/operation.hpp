@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plan_cache.hpp"
+#include "call/plan_cache.hpp"
 #include "view/view.hpp"
 
 namespace dnnmove {

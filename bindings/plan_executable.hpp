@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "executable.hpp"
-#include "plan_cache.hpp"
+#include "call/plan_cache.hpp"
 
 namespace dnnmove {
 

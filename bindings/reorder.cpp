@@ -7,7 +7,7 @@
 #include "layout/transfer.hpp"
 #include "memory.hpp"
 #include "objects.hpp"
-#include "plan_cache.hpp"
+#include "call/plan_cache.hpp"
 #include "runtime/error.hpp"
 #include "runtime/threads.hpp"
 #include "trace.hpp"

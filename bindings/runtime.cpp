@@ -11,7 +11,7 @@
 #include "onednn.hpp"
 #include "onednn_threads.hpp"
 #include "parse.hpp"
-#include "plan_cache.hpp"
+#include "call/plan_cache.hpp"
 #include "runtime/buffer_pool.hpp"
 #include "runtime/isa.hpp"
 #include "runtime/threads.hpp"
@@ -140,7 +140,9 @@ Examples
         },
         "clear_caches()\n--\n\nForget all plans, and return the memory kept for new results.");
     module.def("_buffer_pool", buffer_pool, "Return the state of the pool of result buffers, None where it is off.");
-    module.def("_cached_plans", &cached_plans, "Return the number of plans in the shared cache.");
+    module.def("_cached_plans", [] { return cached_plans().plans; }, "Return the number of plans in the shared cache.");
+    module.def(
+        "_cached_plan_bytes", [] { return cached_plans().bytes; }, "Return the bytes that the shared cache holds.");
     py::class_<ThreadLimit> limit(module, "num_threads",
                             "Context manager: calls of this thread use at most `n` threads inside.\n\n"
                             "Parameters\n----------\nn : int\n    In [1, 4096].\n\n"

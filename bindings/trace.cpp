@@ -17,7 +17,7 @@
 #include "memory_desc.hpp"
 #include "onednn.hpp"
 #include "parse.hpp"
-#include "plan_cache.hpp"
+#include "call/plan_cache.hpp"
 #include "runtime/isa.hpp"
 #include "runtime/threads.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "layout/layout.hpp"
-#include "title.hpp"
+#include "call/title.hpp"
 
 namespace pybind11 {
 class module_;

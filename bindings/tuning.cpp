@@ -5,7 +5,7 @@
 
 #include "errors.hpp"
 #include "plan/tuning.hpp"
-#include "plan_cache.hpp"
+#include "call/plan_cache.hpp"
 
 namespace py = pybind11;
 

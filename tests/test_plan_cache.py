@@ -38,6 +38,27 @@ def test_bounded():
     dm.clear_caches()
 
 
+def test_bounded_by_bytes():
+    dm.clear_caches()
+    x = np.zeros((2, 30000), "u1")
+    for n in range(39):
+        dm.variadic_split(x[:, : 15000 + n], 1, [1] * 14999 + [1 + n])
+    assert 4 <= _core._cached_plans() < 39
+    assert 2**25 < _core._cached_plan_bytes() <= 2**26
+    dm.clear_caches()
+    assert _core._cached_plan_bytes() == 0
+
+
+def test_threads_share_a_plan():
+    # How many threads a call may use decides nothing of its plan.
+    dm.clear_caches()
+    x = np.arange(6).reshape(2, 3)
+    for count in (1, 2, 3):
+        with dm.num_threads(count):
+            assert (dm.transpose(x) == x.T).all()
+    assert _core._cached_plans() == 1
+
+
 def test_what_differs_has_a_plan_of_its_own():
     x = np.arange(24, dtype="i4").reshape(4, 6)
     out = np.empty((6, 8), "i4")[:, ::2]

@@ -259,6 +259,22 @@ def test_plans_of_many_shapes_stay_bounded():
     assert resident() - before < 40 * 2**20
 
 
+@pytest.mark.resident
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_plans_of_many_parts_stay_bounded():
+    x = np.zeros((2, 30000), "u1")
+
+    def work(count, parts):
+        for i in range(count):
+            dm.variadic_split(x[:, : parts + i], 1, [1] * (parts - 1) + [1 + i])
+
+    dm.clear_caches()
+    work(2, 14000)
+    before = resident()
+    work(39, 15000)
+    assert resident() - before < 120 * 2**20  # 64 MiB of plans, and what the calls leave to the allocator
+
+
 def test_the_result_outlives_everything():
     x = some.dense((7, 12), "f4")
     expected = oracle.shuffle(x, 1, 3)

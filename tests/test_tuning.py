@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import oracle
@@ -75,6 +76,32 @@ def test_the_first_call_and_the_next_give_the_same_bits(name, dtype):
     assert "tuned: " in prim.explain()
     assert "to be tuned" not in prim.explain()
     assert tuning.problems()
+
+
+def test_explain_does_not_wait_for_another_threads_measurement():
+    x = random((1500, 1700))
+    for _ in range(10):
+        tuning.clear()
+        prim = tuned_transpose(x)
+        thread = threading.Thread(target=prim, args=(x,))
+        thread.start()
+        time.sleep(0.02)
+        text = prim.explain()
+        thread.join()
+        if "to be tuned by the first call" in text:  # asked while it was measured
+            break
+    assert "to be tuned by the first call" in text
+    assert "  tuned: " in prim.explain()
+
+
+def test_calls_do_not_wait_for_another_threads_measurement():
+    x = random((900, 1100))
+    expected = oracle.raw(np.ascontiguousarray(x.T))
+    prim = tuned_transpose(x)
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(lambda _: oracle.raw(prim(x)), range(30)))
+    assert results == [expected] * 30
+    assert "  tuned: " in prim.explain()
 
 
 def test_nothing_around_the_output_is_written():

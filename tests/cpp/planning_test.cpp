@@ -53,10 +53,10 @@ Nest into_dense(const Dims& extents, const Dims& strides, std::int64_t itemsize)
     return nest;
 }
 
-std::string explain(const Nest& nest, const PlanOptions& options = {Isa::scalar, 1, 64, {}}) {
+std::string explain(const Nest& nest, const PlanOptions& options = {Isa::scalar, 64, {}}) {
     PlanOptions best = options;
     best.isa = best_isa();
-    return Program({Transfer{0, 0, nest}}, best).explain();
+    return Program({Transfer{0, 0, nest}}, best).explain(1);
 }
 
 std::int64_t units(const Nest& nest) {

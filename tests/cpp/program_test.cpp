@@ -50,9 +50,7 @@ void check_nest(const Nest& nest, std::size_t src_size, std::size_t dst_size, st
             Bytes dst = random_bytes(dst_size + shift, random);
             Bytes expected = dst;
             reference(nest, zero ? nullptr : src.data() + shift, expected.data() + shift);
-            PlanOptions options;
-            options.threads = threads;
-            const Program program({Transfer{zero ? kZeroSource : 0, 0, nest}}, options);
+            const Program program({Transfer{zero ? kZeroSource : 0, 0, nest}});
             const std::byte* from = src.data() + shift;
             std::byte* to = dst.data() + shift;
             program.execute(&from, &to, threads);
@@ -179,7 +177,7 @@ TEST(several_transfers) {
         CHECK(std::equal(&right[row * 20], &right[row * 20] + 20, &src[row * 30 + 10]));
     }
     CHECK(program.bytes_written() == 600);
-    CHECK(program.explain().starts_with("native:"));
+    CHECK(program.explain(1).starts_with("native:"));
 }
 
 namespace {
@@ -231,9 +229,7 @@ void check_records(const std::vector<std::int64_t>& widths, std::int64_t records
             }
             at += widths[k];
         }
-        PlanOptions options;
-        options.threads = threads;
-        const Program program(transfers, options);
+        const Program program(transfers);
         const std::byte* record_source = record_base;
         std::vector<const std::byte*> field_sources(field_bases.begin(), field_bases.end());
         if (split) {
@@ -243,7 +239,7 @@ void check_records(const std::vector<std::int64_t>& widths, std::int64_t records
         }
         CHECK(record_bytes == record_copy);
         CHECK(fields == field_copies);
-        if (record_bytes != record_copy || fields != field_copies) std::printf("%s", program.explain().c_str());
+        if (record_bytes != record_copy || fields != field_copies) std::printf("%s", program.explain(threads).c_str());
     }
 }
 

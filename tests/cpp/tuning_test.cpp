@@ -92,7 +92,6 @@ TEST(every_variant_writes_the_same) {
         for (const std::size_t shift : {std::size_t{0}, std::size_t{4}}) {
             Arrays arrays(problem, shift, random);
             PlanOptions options;
-            options.threads = 2;
             Program(problem.transfers, options).execute(&arrays.from, arrays.to.data(), 2);
             const std::vector<Bytes> expected = arrays.dsts;
             for (int kernel = 0; kernel < 5; ++kernel) {
@@ -114,7 +113,7 @@ TEST(variants_differ) {
     const auto text = [&](const Variant& variant) {
         PlanOptions options;
         options.variant = variant;
-        return Program(problem.transfers, options).explain();
+        return Program(problem.transfers, options).explain(2);
     };
     const std::string planned = text({});
     CHECK(planned.find("kernel transpose") != std::string::npos);
@@ -129,7 +128,6 @@ TEST(tuning_writes_nothing_but_the_result) {
     for (const Problem& problem : {permutation({97, 203}, {1, 0}, 4), split({300, 47}, {7, 33, 1, 6}, 2), blocked_shuffle()}) {
         Arrays arrays(problem, 4, random);
         PlanOptions options;
-        options.threads = 2;
         Program(problem.transfers, options).execute(&arrays.from, arrays.to.data(), 2);
         const std::vector<Bytes> expected = arrays.dsts;
         arrays.poison();
@@ -145,7 +143,7 @@ TEST(tuning_writes_nothing_but_the_result) {
 TEST(problems_are_told_apart) {
     std::vector<std::string> texts;
     const auto add = [&](const Problem& problem, const PlanOptions& options) {
-        texts.push_back(problem_of(problem.transfers, options));
+        texts.push_back(problem_of(problem.transfers, options, 2));
     };
     PlanOptions options;
     const Problem base = permutation({97, 203}, {1, 0}, 4);
@@ -156,16 +154,15 @@ TEST(problems_are_told_apart) {
     add(split({300, 47}, {8, 39}, 4), options);
     add(blocked_shuffle(), options);
     const Layout other = Layout::tagged({3, 20, 9, 11}, parse_format_tag("nChw8c"), 4);
-    texts.push_back(problem_of(shuffle_transfers(other, 1, 4), options));
+    texts.push_back(problem_of(shuffle_transfers(other, 1, 4), options, 2));
     options.dst_alignment = 64;
     add(base, options);
-    options.threads = 2;
-    add(base, options);
+    texts.push_back(problem_of(base.transfers, options, 3));
     for (std::size_t i = 0; i < texts.size(); ++i) {
         for (std::size_t k = 0; k < i; ++k) CHECK(texts[i] != texts[k]);
     }
     // One problem, two ways to write it.
-    CHECK(problem_of(permutation({97, 203, 1}, {1, 2, 0}, 4).transfers, {}) == texts[0]);
+    CHECK(problem_of(permutation({97, 203, 1}, {1, 2, 0}, 4).transfers, {}, 2) == texts[0]);
 }
 
 TEST(the_table) {

@@ -113,6 +113,8 @@ public:
     // Kernel calls; each writes bytes that no other does, in any order.
     std::int64_t units() const { return units_; }
     std::int64_t bytes() const { return bytes_; }
+    // Bytes that the plan holds, without the tables of the nest.
+    std::size_t memory() const;
     // Must the thread that ran it fence its stores?
     bool streams() const { return stores_ != StoreMode::cached; }
     // Units [begin, end). `src` and `dst` are the bases of the nest's offsets. The caller fences.

@@ -2,6 +2,8 @@
 #include "plan/program.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "kernels/contract.hpp"
 #include "plan/canonical.hpp"
@@ -9,6 +11,7 @@
 #include "plan/plan.hpp"
 #include "plan/records.hpp"
 #include "runtime/cpu.hpp"
+#include "runtime/heap_bytes.hpp"
 #include "runtime/threads.hpp"
 
 namespace dnnmove {
@@ -26,12 +29,46 @@ alignas(64) const std::byte kZeros[4096] = {};
 struct Step {
     int src;
     int dst;
-    NestPlan plan;
+    std::int64_t src_shift;  // bytes from the nest that was planned to this one
+    std::int64_t dst_shift;
+    std::shared_ptr<const NestPlan> plan;
 
-    std::int64_t units() const { return plan.units(); }
+    std::int64_t units() const { return plan->units(); }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
-        plan.run(src == kZeroSource ? kZeros : srcs[src], dsts[dst], begin, end);
+        plan->run((src == kZeroSource ? kZeros : srcs[src]) + src_shift, dsts[dst] + dst_shift, begin, end);
     }
+};
+
+// Plans nests; those that differ only in where they begin share one plan. A split into many equal parts needs one.
+class NestPlanner {
+public:
+    explicit NestPlanner(const PlanContext& context) : context_(context) {}
+
+    // The canonical nest of `transfer` as a step.
+    Step plan(const Transfer& transfer) {
+        const Nest& nest = transfer.nest;
+        // Where it begins decides nothing but how it is aligned.
+        std::vector<std::int64_t> key{nest.itemsize, nest.dst_offset & 63};
+        for (const Loop& loop : nest.loops) {
+            key.insert(key.end(), {loop.extent, loop.src_stride, loop.dst_stride,
+                                   static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(loop.table.get()))});
+        }
+        Planned& planned = planned_[std::move(key)];
+        if (planned.plan == nullptr) {
+            context_.dst_offset = nest.dst_offset;
+            planned = {nest, std::make_shared<const NestPlan>(nest, context_)};
+        }
+        return {transfer.src, transfer.dst, nest.src_offset - planned.nest.src_offset,
+                nest.dst_offset - planned.nest.dst_offset, planned.plan};
+    }
+
+private:
+    struct Planned {
+        Nest nest;  // keeps the tables whose addresses are in the key
+        std::shared_ptr<const NestPlan> plan;
+    };
+    PlanContext context_;
+    std::map<std::vector<std::int64_t>, Planned> planned_;
 };
 
 // Runs slice `slice` of `slices` of chunk `chunk` of the walk's units.
@@ -109,23 +146,22 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         impl->records.push_back(std::move(*records));
     }
     impl->steps.reserve(transfers.size());
+    NestPlanner planner(context);
     for (std::size_t k = 0; k < transfers.size(); ++k) {
         const Transfer& transfer = transfers[k];
         if (taken[k] || transfer.nest.itemsize == 0) continue;
-        context.dst_offset = transfer.nest.dst_offset;
-        const auto add = [&](const Transfer& step, NestPlan plan) {
-            impl->streams = impl->streams || plan.streams();
-            impl->steps.push_back({step.src, step.dst, std::move(plan)});
+        const auto add = [&](Step step) {
+            impl->streams = impl->streams || step.plan->streams();
+            impl->steps.push_back(std::move(step));
         };
-        NestPlan plan(transfer.nest, context);
-        if (plan.complete()) {
-            add(transfer, std::move(plan));
+        Step step = planner.plan(transfer);
+        if (step.plan->complete()) {
+            add(std::move(step));
             continue;
         }
         for (Transfer& part : split_padding(transfer)) {
             part.nest = canonical(std::move(part.nest));
-            context.dst_offset = part.nest.dst_offset;
-            add(part, NestPlan(part.nest, context));
+            add(planner.plan(part));
         }
     }
     impl_ = std::move(impl);
@@ -160,14 +196,24 @@ void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int 
 
 std::int64_t Program::bytes_written() const { return impl_->bytes; }
 
-std::string Program::explain() const {
+std::size_t Program::memory() const {
+    std::size_t bytes = sizeof(Impl) + heap_bytes(impl_->steps) + heap_bytes(impl_->records);
+    std::set<const NestPlan*> counted;
+    for (const Step& step : impl_->steps) {
+        if (counted.insert(step.plan.get()).second) bytes += step.plan->memory();
+    }
+    for (const Records& walk : impl_->records) bytes += walk.memory();
+    return bytes;
+}
+
+std::string Program::explain(int threads) const {
     std::string text = native_name(impl_->options.isa) + ", " + std::to_string(impl_->steps.size() + impl_->records.size()) + " nests, " +
-                       std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(impl_->options.threads) +
+                       std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(threads) +
                        " threads\n";
     for (const Records& walk : impl_->records) text += "  " + walk.describe() + "\n";
     for (const Step& step : impl_->steps) {
         text += "  source " + (step.src == kZeroSource ? std::string("zeros") : std::to_string(step.src)) +
-                " -> destination " + std::to_string(step.dst) + ": " + step.plan.describe() + "\n";
+                " -> destination " + std::to_string(step.dst) + ": " + step.plan->describe() + "\n";
     }
     return text;
 }

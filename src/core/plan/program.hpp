@@ -24,7 +24,6 @@ struct Transfer {
 // What decides a plan besides the nests themselves.
 struct PlanOptions {
     Isa isa = best_isa();
-    int threads = 1;                 // upper bound for execute
     std::int64_t dst_alignment = 1;  // a power of two (bytes, at most 64) that divides every destination base
     Variant variant = {};            // where a measurement has overruled the planner
 };
@@ -43,8 +42,10 @@ public:
     void execute(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept;
 
     std::int64_t bytes_written() const;
-    // Several lines: kernel, tiles, stores, loops, threads of every nest.
-    std::string explain() const;
+    // Bytes that the program holds.
+    std::size_t memory() const;
+    // Several lines: what `execute` with these threads does, and kernel, tiles, stores and loops of every nest.
+    std::string explain(int threads) const;
 
 private:
     struct Impl;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/heap_bytes.hpp"
+
 namespace dnnmove {
 namespace {
 
@@ -88,6 +90,12 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
         }
     }
     return std::nullopt;
+}
+
+std::size_t Records::memory() const {
+    return sizeof *this + heap_bytes(fields_) + heap_bytes(groups_) + heap_bytes(rows_) + heap_bytes(exchange_.sources) +
+           heap_bytes(exchange_.destinations) + heap_bytes(exchange_.steps) + heap_bytes(exchange_.src_moves) +
+           heap_bytes(exchange_.dst_moves);
 }
 
 bool Records::dense() const {

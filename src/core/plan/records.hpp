@@ -29,6 +29,8 @@ public:
     // Must the thread that ran it fence its stores?
     bool streams() const { return large_; }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept;
+    // Bytes that the walk holds.
+    std::size_t memory() const;
     // One line: direction, fields, slabs and how each group of fields moves.
     std::string describe() const;
 

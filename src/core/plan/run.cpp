@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "plan/plan.hpp"
+#include "runtime/heap_bytes.hpp"
 
 namespace dnnmove {
 
@@ -128,6 +129,12 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
         }
     }
     for (const OuterLoop& loop : outer_) units_ *= loop.extent;
+}
+
+std::size_t NestPlan::memory() const {
+    const GatherTable& block = leaf_.block;
+    return sizeof *this + heap_bytes(leaf_.src_rows) + heap_bytes(leaf_.dst_rows) + heap_bytes(outer_) +
+           heap_bytes(block.vectors) + heap_bytes(block.steps) + heap_bytes(block.indices) + heap_bytes(block.lines);
 }
 
 bool NestPlan::complete() const {

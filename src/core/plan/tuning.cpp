@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "plan/canonical.hpp"
+#include "runtime/recent.hpp"
 
 namespace dnnmove {
 namespace {
@@ -86,7 +87,7 @@ private:
         PlanOptions options = options_;
         options.variant = variant;
         auto program = std::make_unique<const Program>(transfers_, options);
-        std::string text = program->explain();
+        std::string text = program->explain(threads_);
         if (std::find(texts.begin(), texts.end(), text) != texts.end()) return;
         texts.push_back(std::move(text));
         contestants.push_back({variant, std::move(program), {}});
@@ -124,17 +125,9 @@ private:
     Variant winner_;
 };
 
-struct Table {
-    std::mutex mutex;
-    std::map<std::string, Tuned> entries;
-    std::atomic<bool> none{true};
-};
-
-// Never destroyed: threads may outlive the exit handlers.
-Table& table() {
-    static auto* made = new Table();
-    return *made;
-}
+// Guarded by lock_for(&table). Never destroyed: threads may outlive the exit handlers.
+std::map<std::string, Tuned>& table = *new std::map<std::string, Tuned>();
+constinit std::atomic<bool> table_is_empty{true};
 
 // Tells tables of offsets apart.
 std::uint64_t digest(const OffsetTable& offsets) {
@@ -153,8 +146,8 @@ Tuned tune(const std::vector<Transfer>& transfers, const PlanOptions& options, c
     return Tuner(transfers, options, srcs, dsts, threads).run();
 }
 
-std::string problem_of(const std::vector<Transfer>& transfers, const PlanOptions& options) {
-    std::string text = std::string(to_string(options.isa)) + ", " + std::to_string(options.threads) + " threads, aligned to " +
+std::string problem_of(const std::vector<Transfer>& transfers, const PlanOptions& options, int threads) {
+    std::string text = std::string(to_string(options.isa)) + ", " + std::to_string(threads) + " threads, aligned to " +
                        std::to_string(options.dst_alignment);
     for (const Transfer& transfer : transfers) {
         const bool empty = std::any_of(transfer.nest.loops.begin(), transfer.nest.loops.end(),
@@ -175,34 +168,31 @@ std::string problem_of(const std::vector<Transfer>& transfers, const PlanOptions
 namespace tuned_problems {
 
 std::optional<Tuned> find(const std::string& problem) {
-    Table& all = table();
-    const std::lock_guard lock(all.mutex);
-    const auto found = all.entries.find(problem);
-    if (found == all.entries.end()) return std::nullopt;
+    const std::lock_guard lock(lock_for(&table));
+    const auto found = table.find(problem);
+    if (found == table.end()) return std::nullopt;
     return found->second;
 }
 
 void insert(std::string problem, const Tuned& tuned) {
-    Table& all = table();
-    const std::lock_guard lock(all.mutex);
-    all.entries.insert_or_assign(std::move(problem), tuned);
-    all.none.store(false, std::memory_order_release);
+    const std::lock_guard lock(lock_for(&table));
+    table.insert_or_assign(std::move(problem), tuned);
+    table_is_empty.store(false, std::memory_order_release);
 }
 
 std::vector<std::pair<std::string, Tuned>> all() {
-    Table& from = table();
-    const std::lock_guard lock(from.mutex);
-    return {from.entries.begin(), from.entries.end()};
+    const std::lock_guard lock(lock_for(&table));
+    return {table.begin(), table.end()};
 }
 
 void clear() {
-    Table& all = table();
-    const std::lock_guard lock(all.mutex);
-    all.entries.clear();
-    all.none.store(true, std::memory_order_release);
+    std::map<std::string, Tuned> dropped;
+    const std::lock_guard lock(lock_for(&table));
+    dropped.swap(table);
+    table_is_empty.store(true, std::memory_order_release);
 }
 
-bool none() noexcept { return table().none.load(std::memory_order_acquire); }
+bool none() noexcept { return table_is_empty.load(std::memory_order_acquire); }
 
 }  // namespace tuned_problems
 }  // namespace dnnmove

@@ -22,8 +22,8 @@ struct Tuned {
 Tuned tune(const std::vector<Transfer>& transfers, const PlanOptions& options, const std::byte* const* srcs,
            std::byte* const* dsts, int threads);
 
-// All that decides a plan but the variant, as text: equal for equal problems.
-std::string problem_of(const std::vector<Transfer>& transfers, const PlanOptions& options);
+// All that decides which variant is the fastest, as text: equal for equal problems.
+std::string problem_of(const std::vector<Transfer>& transfers, const PlanOptions& options, int threads);
 
 // The results of this process, by problem. Safe to use from many threads.
 namespace tuned_problems {

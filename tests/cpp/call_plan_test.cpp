@@ -1,0 +1,169 @@
+// Plans of calls: built by several threads at once, while one of them measures, and kept in a bounded cache.
+#include "call/call_plan.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <set>
+#include <thread>
+
+#include "call/plan_cache.hpp"
+#include "check.hpp"
+
+using namespace dnnmove;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes counted(std::size_t size) {
+    Bytes bytes(size);
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i % 251);
+    return bytes;
+}
+
+// The transpose of `rows` x `columns` elements of four bytes.
+CallPlan transpose_plan(std::int64_t rows, std::int64_t columns, bool tune) {
+    View view = View::dense({rows, columns}, 4);
+    std::swap(view.axes[0], view.axes[1]);
+    return CallPlan({}, {}, {}, {Transfer{0, 0, make_nest(view, {4 * rows, 4})}}, tune);
+}
+
+bool is_transpose(const Bytes& dst, const Bytes& src, std::size_t rows, std::size_t columns) {
+    for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t j = 0; j < columns; ++j) {
+            if (dst[4 * (j * rows + i) + 1] != src[4 * (i * columns + j) + 1]) return false;
+        }
+    }
+    return true;
+}
+
+// A call that cuts `parts` rows apart.
+std::shared_ptr<const CallPlan> rows_plan(std::int64_t parts, std::int64_t bytes) {
+    std::vector<Transfer> transfers;
+    for (std::int64_t i = 0; i < parts; ++i) {
+        transfers.push_back({0, static_cast<int>(i), Nest{{}, i * bytes, 0, bytes}});
+    }
+    return std::make_shared<const CallPlan>(Title{}, std::vector<Placement>{}, std::vector<Placement>{},
+                                            std::move(transfers));
+}
+
+PlanKey key_of(std::int64_t number) {
+    PlanKey key;
+    key.push(-1);  // no operation has this number
+    key.push(number);
+    return key;
+}
+
+}  // namespace
+
+TEST(threads_that_plan_at_once) {
+    constexpr std::size_t kThreads = 8;
+    const Bytes src = counted(4 * 60 * 70);
+    for (int round = 0; round < 20; ++round) {
+        const CallPlan plan = transpose_plan(60, 70, false);
+        std::vector<Bytes> dsts(kThreads, Bytes(src.size()));
+        std::latch start(kThreads);
+        std::vector<std::thread> threads;
+        for (std::size_t i = 0; i < kThreads; ++i) {
+            threads.emplace_back([&, i] {
+                const std::byte* const from = src.data();
+                std::byte* const to = dsts[i].data();
+                start.arrive_and_wait();
+                plan.program(&from, &to, 1, 1).execute(&from, &to, 1);
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        std::set<const Program*> programs;
+        for (Bytes& dst : dsts) {
+            const std::byte* const from = src.data();
+            std::byte* const to = dst.data();
+            CHECK(is_transpose(dst, src, 60, 70));
+            programs.insert(&plan.program(&from, &to, 1, 1));
+            programs.insert(&plan.program(&from, &to, 1, 2));  // where nothing was measured, threads make no difference
+        }
+        CHECK(programs.size() == 1);  // small outputs are aligned alike
+    }
+}
+
+TEST(a_call_does_not_wait_for_a_measurement) {
+    constexpr std::size_t kRows = 700, kColumns = 900;
+    const Bytes src = counted(4 * kRows * kColumns);
+    bool met = false;
+    for (int attempt = 0; attempt < 20 && !met; ++attempt) {
+        const CallPlan plan = transpose_plan(kRows, kColumns, true);
+        Bytes dst(src.size()), other(src.size());
+        const std::byte* const from = src.data();
+        std::byte* const to = dst.data();
+        std::byte* const to_other = other.data();
+        std::atomic<const Program*> measured{nullptr};
+        std::thread thread([&] { measured = &plan.program(&from, &to_other, 1, 1); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        const Program& program = plan.program(&from, &to, 1, 1);
+        program.execute(&from, &to, 1);
+        met = measured == nullptr && plan.explain(1).find("to be tuned") != std::string::npos;
+        thread.join();
+        CHECK(is_transpose(dst, src, kRows, kColumns));
+        if (met) CHECK(measured != &program);
+        CHECK(plan.explain(1).find("  tuned: ") != std::string::npos);
+        CHECK(!plan.tunes(&to_other, 1, 1));
+        CHECK(&plan.program(&from, &to_other, 1, 1) == measured);
+    }
+    CHECK(met);
+}
+
+TEST(equal_parts_share_one_plan) {
+    constexpr std::int64_t kParts = 1000, kBytes = 40;
+    const auto plan = rows_plan(kParts, kBytes);
+    const Bytes src = counted(kParts * kBytes);
+    Bytes dst(src.size());
+    const std::byte* const from = src.data();
+    std::vector<std::byte*> to;
+    for (std::int64_t i = 0; i < kParts; ++i) to.push_back(dst.data() + (kParts - 1 - i) * kBytes);
+    const std::size_t before = plan->memory();
+    plan->program(&from, to.data(), to.size(), 1).execute(&from, to.data(), 1);
+    CHECK(plan->memory() - before < 64 * kParts);
+    bool right = true;
+    for (std::int64_t i = 0; i < kParts; ++i) {
+        const std::byte* const part = to[static_cast<std::size_t>(i)];
+        right = right && std::equal(part, part + kBytes, from + i * kBytes);
+    }
+    CHECK(right);
+}
+
+TEST(the_cache_is_bounded_by_bytes) {
+    clear_plans();
+    CHECK(cached_plans().plans == 0 && cached_plans().bytes == 0);
+    LocalPlans& cache = LocalPlans::of_thread();
+    const std::size_t each = rows_plan(20000, 1)->memory();
+    const auto count = static_cast<std::int64_t>(2 * kCachedPlanBytes / each);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const PlanKey key = key_of(i);
+        cache.insert(key, key.hash(), rows_plan(20000, 1));
+        CHECK(cached_plans().bytes <= kCachedPlanBytes);
+    }
+    CHECK(cached_plans().bytes > kCachedPlanBytes / 2);
+    CHECK(cache.find(key_of(0), key_of(0).hash()) == nullptr);
+    CHECK(cache.find(key_of(count - 1), key_of(count - 1).hash()) != nullptr);
+    clear_plans();
+    CHECK(cached_plans().plans == 0 && cached_plans().bytes == 0);
+    CHECK(cache.find(key_of(count - 1), key_of(count - 1).hash()) == nullptr);
+}
+
+TEST(the_cache_counts_programs_that_are_built_later) {
+    clear_plans();
+    LocalPlans& cache = LocalPlans::of_thread();
+    const PlanKey key = key_of(1);
+    const auto plan = rows_plan(3000, 8);
+    cache.insert(key, key.hash(), plan);
+    const std::size_t before = cached_plans().bytes;
+    CHECK(before >= plan->memory());
+    const Bytes src(3000 * 8);
+    Bytes dst(src.size());
+    const std::byte* const from = src.data();
+    const std::vector<std::byte*> to(3000, dst.data());
+    plan->program(&from, to.data(), to.size(), 1);
+    CHECK(cache.find(key, key.hash()) == plan);
+    CHECK(cached_plans().bytes >= before + 3000 * sizeof(void*));
+    clear_plans();
+}
