@@ -17,18 +17,12 @@
 #include "integers.hpp"
 #include "memory.hpp"
 #include "parse.hpp"
+#include "step_methods.hpp"
 
 namespace py = pybind11;
 
 namespace dnnmove::python {
 namespace {
-
-// The Python object: a chain, and the descriptor with the dtype that the chain does not know.
-struct Chain {
-    using InitializedOnly = void;
-    MemoryDesc src;
-    chain::Chain steps;
-};
 
 [[noreturn]] void refuse_blocked(const char* name, const MemoryDesc& desc) {
     throw ValueError(std::string(name) + " (" + desc.repr() + ") must have a plain layout: reorder to one first");
@@ -71,31 +65,6 @@ Chain start_from(const py::object& array) {
     const auto dtype = py::reinterpret_steal<py::dtype>(data.descr().release());
     return Chain{MemoryDesc{Layout::strided(shape, strides, data.itemsize()), dtype, {}},
                  chain::Chain(shape, strides, data.itemsize())};
-}
-
-std::optional<std::int64_t> parse_branch(PyObject* i) {
-    if (i == Py_None) return std::nullopt;
-    return parse_integer(i, "i");
-}
-
-// The chain with the step that `make` reads from the arguments; what it finds wrong with them is
-// led by the step's number and name, as what the core finds wrong is.
-template <class Make>
-Chain then(const Chain& before, const char* name, const Make& make) {
-    const auto where = [&] { return "step " + std::to_string(before.steps.steps().size() + 1) + " (" + name + "): "; };
-    chain::StepPtr step;
-    try {
-        step = make();
-    } catch (const AxisError& error) {
-        throw AxisError(where() + error.what());
-    } catch (const IndexError& error) {
-        throw IndexError(where() + error.what());
-    } catch (const TypeError& error) {
-        throw TypeError(where() + error.what());
-    } catch (const ValueError& error) {
-        throw ValueError(where() + error.what());
-    }
-    return Chain{before.src, before.steps.then(std::move(step))};
 }
 
 std::string repr(const Chain& chain) { return "Chain(" + chain.src.repr() + ")" + chain.steps.text(); }
@@ -189,78 +158,6 @@ py::object restore(const py::tuple& source, const py::tuple& calls) {
 
 bool same(const Chain& a, const Chain& b) { return a.src == b.src && a.steps.text() == b.steps.text(); }
 
-void define_steps(py::class_<Chain>& type) {
-    type.def(
-            "shuffle",
-            [](const Chain& self, py::handle axis, py::handle group_size) {
-                return then(self, "shuffle", [&] {
-                    return chain::shuffle(parse_integer(axis.ptr(), "axis"), parse_integer(group_size.ptr(), "group_size"));
-                });
-            },
-            py::arg("axis"), py::arg("group_size"), kChainShuffleDoc)
-        .def(
-            "shuffle_channels",
-            [](const Chain& self, py::handle axis, py::handle group) {
-                return then(self, "shuffle_channels", [&] {
-                    return chain::shuffle_channels(parse_integer(axis.ptr(), "axis"), parse_integer(group.ptr(), "group"));
-                });
-            },
-            py::arg("axis") = 1, py::arg("group") = 1, kChainShuffleChannelsDoc)
-        .def(
-            "transpose",
-            [](const Chain& self, py::handle input_order) {
-                return then(self, "transpose", [&] { return chain::transpose(parse_integers(input_order.ptr(), "input_order")); });
-            },
-            py::arg("input_order") = py::tuple(), kChainTransposeDoc)
-        .def(
-            "variadic_split",
-            [](const Chain& self, py::handle axis, py::handle split_lengths) {
-                return then(self, "variadic_split", [&] {
-                    return chain::variadic_split(parse_axis(axis.ptr(), "axis"), parse_integers(split_lengths.ptr(), "split_lengths"));
-                });
-            },
-            py::arg("axis"), py::arg("split_lengths"), kChainVariadicSplitDoc)
-        .def(
-            "split",
-            [](const Chain& self, py::handle axis, py::handle num_splits) {
-                return then(self, "split", [&] {
-                    return chain::split(parse_axis(axis.ptr(), "axis"), parse_integer(num_splits.ptr(), "num_splits"));
-                });
-            },
-            py::arg("axis"), py::arg("num_splits"), kChainSplitDoc)
-        .def(
-            "broadcast",
-            [](const Chain& self, py::handle target_shape, py::handle axes_mapping, py::handle mode) {
-                return then(self, "broadcast", [&] {
-                    std::string name(parse_text(mode.ptr(), "mode"));
-                    ops::parse_broadcast_mode(name);
-                    Dims target = parse_integers(target_shape.ptr(), "target_shape");
-                    std::optional<Dims> mapping;
-                    if (!axes_mapping.is_none()) mapping = parse_integers(axes_mapping.ptr(), "axes_mapping");
-                    return chain::broadcast(std::move(target), std::move(mapping), std::move(name));
-                });
-            },
-            py::arg("target_shape"), py::arg("axes_mapping") = py::none(), py::arg("mode") = "numpy", kChainBroadcastDoc)
-        .def(
-            "reshape",
-            [](const Chain& self, py::handle shape) {
-                return then(self, "reshape", [&] { return chain::reshape(parse_integers(shape.ptr(), "shape")); });
-            },
-            py::arg("shape"), kChainReshapeDoc)
-        .def(
-            "index",
-            [](const Chain& self, py::handle key) {
-                return then(self, "index", [&] { return chain::index(parse_index(key.ptr())); });
-            },
-            py::arg("key"), kChainIndexDoc)
-        .def(
-            "branch",
-            [](const Chain& self, py::handle i) {
-                return then(self, "branch", [&] { return chain::branch(parse_branch(i.ptr())); });
-            },
-            py::arg("i"), kChainBranchDoc);
-}
-
 }  // namespace
 
 void register_chain(py::module_& module) {
@@ -268,7 +165,6 @@ void register_chain(py::module_& module) {
     py::class_<Chain> type(module, "Chain", kChainDoc);
     type.def(py::init(&start), py::arg("data_desc"), "__init__(self, data_desc)\n--\n\n")
         .def_static("of", &start_from, py::arg("array"), kChainOfDoc);
-    define_steps(type);
     type.def(
             "build",
             [](const Chain& self, py::handle max_nests, py::handle tune) {
@@ -296,9 +192,12 @@ void register_chain(py::module_& module) {
         .def("__repr__", &repr);
     present(type);
     module.def("_restore_chain", &restore);
-    // The methods that add a step.
-    module.attr("_steps") = py::make_tuple("shuffle", "shuffle_channels", "transpose", "variadic_split", "split", "broadcast",
-                                           "reshape", "index", "branch");
+    register_step_methods(type.ptr());
+    py::list names;
+    for (const StepMethod& method : step_methods) names.append(method.name);
+    for (const PatternMethod& method : pattern_methods) names.append(method.name);
+    module.attr("_steps") = py::tuple(names);
+    register_eager_steps(module.ptr());
 }
 
 PyRef chain_of(const BuiltChain& built) {

@@ -1,12 +1,12 @@
 // Chain and BuiltChain as Python sees them.
 #pragma once
 
-#include <Python.h>
+#include "memory_desc.hpp"
 
 #include <memory>
 #include <vector>
 
-#include "chain/step.hpp"
+#include "chain/chain.hpp"
 #include "pyref.hpp"
 
 namespace pybind11 {
@@ -16,6 +16,13 @@ class module_;
 namespace dnnmove::python {
 
 class BuiltChain;
+
+// What the Python object holds: a chain, and the descriptor with the dtype that the chain does not know.
+struct Chain {
+    using InitializedOnly = void;
+    MemoryDesc src;
+    chain::Chain steps;
+};
 
 // The entries of a basic index, as `np.s_[...]` gives them. Throws TypeError for anything but integers,
 // slices, None and Ellipsis.

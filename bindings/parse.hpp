@@ -42,6 +42,7 @@ public:
         std::vector<PyObject*> values(names_.size());
         parse_slowly(args, count, keywords, values);
     }
+    std::size_t size() const { return names_.size(); }
     // How many arguments have no place: keywords that it does not know and positions that it does not have.
     std::size_t misfits(std::size_t count, PyObject* keywords) const;
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from steps import call, further_step
 
 DTYPES = [np.dtype(name) for name in ("u1", "i2", "V3", "f4", "f8", "c16", "S5", "M8[s]")]
 
@@ -42,6 +43,7 @@ def random_source(random):
 
 
 def _shuffle(array, axis, low):
+    axis %= array.ndim
     length = array.shape[axis]
     if length == 0:
         return array
@@ -77,6 +79,8 @@ def _index(random, shape):
 def random_step(random, arrays):
     """(name, keyword arguments, what NumPy does to one array): fits one of `arrays`, perhaps not all."""
     array = random.choice(arrays)
+    if random.random() < 0.35:
+        return further_step(random, array)
     ndim, shape = array.ndim, array.shape
     axis = random.randint(0, ndim - 1) if ndim else 0
     spelled = axis - ndim if random.random() < 0.3 else axis
@@ -102,8 +106,8 @@ def random_step(random, arrays):
     if kind in ("shuffle", "shuffle_channels"):
         count = random.choice(divisors(shape[axis]) or [1])
         if kind == "shuffle":
-            return kind, {"axis": spelled, "group_size": count}, lambda a: [_shuffle(a, axis, count)]
-        return kind, {"axis": spelled, "group": count}, lambda a: [_shuffle(a, axis, a.shape[axis] // count or 1)]
+            return kind, {"axis": spelled, "group_size": count}, lambda a: [_shuffle(a, spelled, count)]
+        return kind, {"axis": spelled, "group": count}, lambda a: [_shuffle(a, spelled, a.shape[spelled] // count or 1)]
     if kind == "transpose":
         order = random.sample(range(ndim), ndim) if random.random() < 0.8 else []
         order = [axis - ndim if random.random() < 0.2 else axis for axis in order]
@@ -115,14 +119,14 @@ def random_step(random, arrays):
             lengths[random.randrange(len(lengths))] = -1
 
         def parts(a):
-            rest = a.shape[axis] - sum(length for length in lengths if length >= 0)
+            rest = a.shape[spelled] - sum(length for length in lengths if length >= 0)
             ends = np.cumsum([rest if length == -1 else length for length in lengths])[:-1]
-            return np.split(a, ends, axis)
+            return np.split(a, ends, spelled)
 
         return kind, {"axis": spelled, "split_lengths": lengths}, parts
     if kind == "split":
         count = random.choice((divisors(shape[axis]) or [1, 2])[:3])
-        return kind, {"axis": spelled, "num_splits": count}, lambda a: np.split(a, count, axis)
+        return kind, {"axis": spelled, "num_splits": count}, lambda a: np.split(a, count, spelled)
     if kind == "broadcast":
         target = [random.randint(1, 3) if length == 1 else length for length in shape]
         mode = random.choice(["numpy", "explicit", "bidirectional"])
@@ -191,7 +195,7 @@ def random_chain(random, chain_of, most_steps=8):
         if sum(part.size for part in made) > 4000:
             continue
         try:
-            chain = getattr(chain, name)(**keywords)
+            chain = call(getattr(chain, name), name, keywords)
         except (ValueError, IndexError):
             # NumPy splits 5 rows at 7 without a word, and broadcasts more.
             if len(taken) == 1:

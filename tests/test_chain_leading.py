@@ -49,6 +49,49 @@ OPEN = {
         lambda c: c.index(np.s_[:, :1]).broadcast((5, 1), mode="bidirectional"),
         lambda x: np.broadcast_to(x[:, :1], (len(x), 5, 6)),
     ),
+    "squeeze and expand_dims": (
+        lambda c: c.expand_dims((0, 3)).squeeze(-2).squeeze(0).expand_dims(1).squeeze((1,)),
+        lambda x: x,
+    ),
+    "moveaxis and swapaxes": (
+        lambda c: c.moveaxis(0, -1).swapaxes(0, 1).index(np.s_[1:]),
+        lambda x: x.transpose(2, 1, 0)[1:],
+    ),
+    "flatten": (lambda c: c.flatten(), lambda x: x.ravel()),
+    "flatten of other axes": (lambda c: c.flatten(1), lambda x: x.reshape(-1, 48)),
+    "flatten behind, unflatten before": (
+        lambda c: c.swapaxes(0, 1).flatten(0, 1).unflatten(0, (8, -1)).swapaxes(0, 1),
+        lambda x: x,
+    ),
+    "unflatten of axis 0": (lambda c: c.flatten(0, 1).unflatten(0, (-1, 4)), lambda x: x.reshape(-1, 4, 6)),
+    "flip": (lambda c: c.flip((0, 2)), lambda x: x[::-1, :, ::-1]),
+    "roll of another axis": (lambda c: c.roll((1, -2), (1, 2)), lambda x: np.roll(x, (1, -2), (1, 2))),
+    "tile": (lambda c: c.tile((3, 1, 2)).tile((2, 1, 1, 1)), lambda x: np.tile(np.tile(x, (3, 1, 2)), (2, 1, 1, 1))),
+    "repeat_elements": (
+        lambda c: c.repeat_elements(2, 0).repeat_elements(range(8), 1),
+        lambda x: np.repeat(np.repeat(x, 2, 0), range(8), 1),
+    ),
+    "take of another axis": (lambda c: c.take([5, 0, 0, 3], 2), lambda x: x[:, :, [5, 0, 0, 3]]),
+    "unfold of another axis": (
+        lambda c: c.unfold(1, 3, 2),
+        lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, 1)[:, ::2],
+    ),
+    "blocks": (
+        lambda c: c.unflatten(1, (2, 4)).space_to_depth(2).depth_to_space(2).pixel_unshuffle(2).pixel_shuffle(2),
+        lambda x: x.reshape(-1, 2, 4, 6),
+    ),
+    "rearrange": (
+        lambda c: c.rearrange("b (c d) e -> d (b e) c", d=2),
+        lambda x: x.reshape(-1, 4, 2, 6).transpose(2, 0, 3, 1).reshape(2, -1, 4),
+    ),
+    "rearrange of what is left": (
+        lambda c: c.rearrange("... a b -> (a b) ...").rearrange("a (b c) -> b c a", c=1),
+        lambda x: x.reshape(-1, 48)[:, None],
+    ),
+    "repeat": (
+        lambda c: c.repeat("b ... -> (r b) ... 2", r=3),
+        lambda x: np.repeat(np.tile(x, (3, 1, 1))[..., None], 2, 3),
+    ),
     "broadcast to a new axis": (
         lambda c: c.broadcast((2, 1, 1, 1), mode="bidirectional"),
         lambda x: np.broadcast_to(x, (2, *x.shape)),
@@ -93,6 +136,17 @@ FIXED = {
     ),
     "broadcast(target_shape=(4, 1, 1)": (1, lambda c: c.broadcast((4, 1, 1), mode="bidirectional")),
     "shuffle(axis=0": (3, lambda c: c.reshape((-1, 6)).index(np.s_[:, ::2]).shuffle(0, 8)),
+    "squeeze(axis=None)": (1, lambda c: c.squeeze()),
+    "unflatten(axis=0, sizes=(2, -1))": (1, lambda c: c.unflatten(0, (2, -1))),
+    "unflatten(axis=0, sizes=(2, 2))": (1, lambda c: c.unflatten(0, (2, 2))),
+    "unflatten(axis=0, sizes=(4, -1))": (3, lambda c: c.flip(0).flip(1).unflatten(0, (4, -1))),
+    "roll(shift=1, axis=None)": (1, lambda c: c.roll(1)),
+    "roll(shift=0, axis=(1, -3))": (1, lambda c: c.roll(0, (1, -3))),
+    "take(indices=(0, 1), axis=0)": (1, lambda c: c.take([0, 1], 0)),
+    "repeat_elements(repeats=(1, 2, 3, 4), axis=0)": (1, lambda c: c.repeat_elements([1, 2, 3, 4], 0)),
+    "unfold(axis=0, size=1, step=1)": (1, lambda c: c.unfold(0, 1)),
+    "rearrange('b c d -> c b d', b=4)": (1, lambda c: c.rearrange("b c d -> c b d", b=4)),
+    "rearrange('(a b) c d -> a b c d', a=2)": (1, lambda c: c.rearrange("(a b) c d -> a b c d", a=2)),
     "split(axis=0": (3, lambda c: c.split(1, 2).branch(1).split(0, 4)),
 }
 

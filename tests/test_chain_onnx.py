@@ -11,27 +11,17 @@ onnx = pytest.importorskip("onnx")
 
 
 def depth_to_space(chain, inputs, attributes):
-    n, c, h, w = inputs[0].shape
-    b = attributes["blocksize"]
-    if attributes.get("mode", b"DCR") == b"DCR":
-        chain = chain.reshape((n, b, b, c // b**2, h, w)).transpose((0, 3, 4, 1, 5, 2))
-    else:
-        chain = chain.reshape((n, c // b**2, b, b, h, w)).transpose((0, 1, 4, 2, 5, 3))
-    return chain.reshape((n, c // b**2, h * b, w * b))
+    return chain.depth_to_space(attributes["blocksize"], attributes.get("mode", b"DCR").decode())
 
 
 def space_to_depth(chain, inputs, attributes):
-    n, c, h, w = inputs[0].shape
-    b = attributes["blocksize"]
-    order = (0, 3, 5, 1, 2, 4) if attributes.get("mode", b"DCR") == b"DCR" else (0, 1, 3, 5, 2, 4)
-    return chain.reshape((n, c, h // b, b, w // b, b)).transpose(order).reshape((n, c * b**2, h // b, w // b))
+    # ONNX has a mode for this one, too, since its version 27; CRD is torch's pixel_unshuffle.
+    crd = attributes.get("mode", b"DCR") == b"CRD"
+    return chain.pixel_unshuffle(attributes["blocksize"]) if crd else chain.space_to_depth(attributes["blocksize"])
 
 
 def tile(chain, inputs, attributes):
-    data, repeats = inputs
-    apart = [length for n in data.shape for length in (1, n)]
-    wide = [length for n, times in zip(data.shape, repeats, strict=True) for length in (times, n)]
-    return chain.reshape(apart).broadcast(wide).reshape(np.multiply(data.shape, repeats))
+    return chain.tile(inputs[1])
 
 
 def slices(chain, inputs, attributes):

@@ -33,6 +33,36 @@ STEPS = {
     "index": lambda c: (
         c.index(np.s_[..., None, 1:-1:2]).index(np.s_[-1]).index(()).index(np.s_[::-1, None]).index(slice(None, 3))
     ),
+    "axes": lambda c: (
+        c.squeeze()
+        .expand_dims(0)
+        .expand_dims((0, -1))
+        .squeeze(0)
+        .squeeze((-1,))
+        .moveaxis(0, -1)
+        .moveaxis([0, 1], (1, 0))
+    ),
+    "swapaxes": lambda c: c.swapaxes(0, -1).flatten().unflatten(0, [-1, 4]).flatten(0, 1),
+    "selections": lambda c: (
+        c.flip()
+        .flip(1)
+        .flip((0, -1))
+        .roll(3)
+        .roll((1, 2), (0, 1))
+        .roll(1, axis=0)
+        .take(np.array([1, 0, 0]), 1)
+        .unfold(0, 2)
+    ),
+    "repeats": lambda c: c.tile(2).tile((2, 1)).repeat_elements(2, 0).repeat_elements([1, 0, 2, 3, 1, 0, 1, 1], axis=2),
+    "blocks": lambda c: (
+        c.expand_dims(0)
+        .space_to_depth(2)
+        .depth_to_space(2)
+        .depth_to_space(1, "CRD")
+        .pixel_unshuffle(2)
+        .pixel_shuffle(2)
+    ),
+    "patterns": lambda c: c.rearrange("a (b c) d -> (d a) b c", c=2).repeat("... x -> ... x y 2", y=3),
     "branch": lambda c: c.split(1, 2).branch(-1).transpose().branch(None).index(np.s_[:1]),
 }
 

@@ -80,7 +80,7 @@ def test_every_parameter_is_documented(name):
     if parameters:
         assert "Parameters" in sections(doc)
     described = re.split(r"^Parameters\n-+\n", doc, flags=re.MULTILINE)[-1]
-    entries = re.findall(r"^(\w[\w, ]*)(?: :.*)?$", described, re.MULTILINE)
+    entries = re.findall(r"^\**(\w[\w, ]*)(?: :.*)?$", described, re.MULTILINE)
     named = {word.strip() for entry in entries for word in entry.split(",")}
     assert set(parameters) <= named
 

@@ -352,6 +352,38 @@ TEST(steps_after_a_branch_apply_to_it_and_its_parts) {
     CHECK_THROWS(IndexError, split3.then(branch(-4)));
 }
 
+TEST(listed_positions_keep_what_other_steps_make_of_them) {
+    Random random(7);
+    for (int round = 0; round < 500; ++round) {
+        const Dims shape{random(1, 6), random(1, 40), random(1, 5)};
+        Chain chain(shape, dense_strides(shape, 4), 4);
+        std::vector<Array> arrays{Array{shape, {}}};
+        for (std::int64_t i = 0; i < element_count(shape); ++i) arrays[0].data.push_back(static_cast<std::int32_t>(i));
+        Dims indices(static_cast<std::size_t>(random(1, 30)));
+        for (std::int64_t& index : indices) index = random(0, shape[1] - 1);
+        chain = chain.then(take(indices, 1));
+        arrays[0] = gather(arrays[0], {shape[0], static_cast<std::int64_t>(indices.size()), shape[2]}, [&](Position p) {
+            p[1] = indices[static_cast<std::size_t>(p[1])];
+            return p;
+        });
+        const auto steps = chain.steps().size() + static_cast<std::size_t>(random(0, 4));
+        for (int attempt = 0; attempt < 40 && chain.steps().size() < steps; ++attempt) random_step(random, chain, arrays);
+        const std::size_t limits[] = {kMaxNests, kMaxPieces};
+        if (!matches(chain, arrays, limits[random(0, 1)])) {
+            check::fail(__FILE__, __LINE__, "on " + to_string(shape) + chain.text());
+        }
+    }
+}
+
+TEST(one_step_takes_one_pass_and_few_nests) {
+    CHECK(nests(over({6, 8}).then(roll(std::int64_t{3}, std::int64_t{1}))) == 2);
+    CHECK(nests(over({6, 8}).then(flip(std::monostate{}))) == 1);
+    CHECK(nests(over({60}).then(unfold(0, 9, 4))) == 1);
+    CHECK(nests(over({4, 100}).then(take({5, 99, 3, 17, 64, 2, 2, 80, 11, 40, 7, 93, 1, 55, 28, 70, 36, 9, 61, 4}, 1))) == 1);
+    CHECK(nests(over({2, 12, 5}).then(rearrange("a (b c) d -> (d a) c b", {{"c", 3}}))) == 1);
+    CHECK(nests(over({2, 12, 4, 6}).then(depth_to_space(2, "DCR"))) == 1);
+}
+
 TEST(errors_name_the_step_and_the_branch) {
     CHECK(message([] { over({8}).then(reshape({2, 4})).then(variadic_split(1, {3})); })
               .starts_with("step 2 (variadic_split): split_lengths (3,)"));

@@ -35,7 +35,7 @@ struct Divider {
 
     std::int64_t span(std::size_t from) const {
         std::int64_t sum = 0;
-        for (std::size_t i = from; i < terms.size(); ++i) sum += (terms[i].extent - 1) * terms[i].step;
+        for (std::size_t i = from; i < terms.size(); ++i) sum += terms[i].span();
         return sum;
     }
 
@@ -68,22 +68,24 @@ struct Divider {
                 periods = whole;
             }
         };
-        consider(0);
-        consider(next_row(term, second.start));
+        if (!term.listing) {
+            consider(0);
+            consider(next_row(term, second.start));
+        }
         consider(-1);
         if (!best) fail();
 
         for (const Run& run : *best) {
-            const std::int64_t position = second.start + run.first * term.step;
+            const std::int64_t position = second.start + term.position(run.first);
             Positions high = first;
             Positions row = second;
             high.start += position / low;
-            high.offset += run.first * term.stride;
+            high.offset += term.offset(run.first);
             row.start = position % low;
             if (periods > 0 && run.first >= from && run.first < from + period) {
                 high.terms.push_back(Term{periods, term.step * period / low, term.stride * period});
             }
-            row.terms.push_back(Term{run.count, term.step, term.stride});
+            row.terms.push_back(term.part(run.first, run.count));
             if (run.straddles) {
                 walk(high, row, level + 1);
             } else {
@@ -102,9 +104,9 @@ struct Divider {
                 std::int64_t end) const {
         for (std::int64_t k = begin; k < end;) {
             if (runs.size() == limit) return false;
-            const auto place = static_cast<std::int64_t>((static_cast<__int128>(k) * term.step + start) % low);
+            const std::int64_t place = (term.position(k) + start) % low;
             const std::int64_t room = low - 1 - place - reach;
-            const std::int64_t count = room < 0 ? 1 : std::min(end - k, room / term.step + 1);
+            const std::int64_t count = room < 0 ? 1 : std::min(end, term.first_from(term.position(k) + room + 1)) - k;
             runs.push_back(Run{k, count, room < 0});
             k += count;
         }
@@ -129,7 +131,7 @@ std::vector<std::pair<Positions, Positions>> divide(const Positions& set, std::i
     Divider divider{{}, low_length, limit, out};
     for (const Term& term : set.terms) {
         if (term.step % low_length == 0) {
-            high.terms.push_back(Term{term.extent, term.step / low_length, term.stride});
+            high.terms.push_back(term.divided(low_length));
         } else {
             divider.terms.push_back(term);
         }

@@ -26,8 +26,10 @@ struct Node {
     auto operator<=>(const Node&) const = default;
 };
 
-// Less is better: bytes of intermediates, then nests.
+// Less is better: arrays written in too many nests (some steps need that many from any array), then bytes of
+// intermediates, then nests.
 struct Cost {
+    std::size_t excess = 0;
     std::int64_t bytes = 0;
     std::size_t nests = 0;
     auto operator<=>(const Cost&) const = default;
@@ -37,10 +39,11 @@ constexpr std::size_t kFewNests = 16;              // are never fragmented
 constexpr std::int64_t kCachedBytes = 1024 * 1024;  // below this lines stay in the cache between nests
 constexpr std::int64_t kMostTouches = 4;           // of a line of the array by all nests
 
-constexpr Cost kImpossible{std::numeric_limits<std::int64_t>::max(), 0};
+constexpr Cost kImpossible{std::numeric_limits<std::size_t>::max(), 0, 0};
 
 Cost sum(const Cost& a, const Cost& b) {
     Cost total;
+    total.excess = a.excess + b.excess;
     if (__builtin_add_overflow(a.bytes, b.bytes, &total.bytes)) return kImpossible;
     total.nests = a.nests + b.nests;
     return a == kImpossible || b == kImpossible ? kImpossible : total;
@@ -49,11 +52,12 @@ Cost sum(const Cost& a, const Cost& b) {
 // Cache lines that one side of a nest touches; `stride` says which side.
 std::int64_t lines(const Nest& nest, std::int64_t Loop::* stride) {
     std::vector<std::pair<std::int64_t, std::int64_t>> loops;  // stride, extent
+    std::int64_t count = 1;
     for (const Loop& loop : nest.loops) {
+        if (loop.table) count *= loop.extent;
         if (loop.*stride != 0) loops.emplace_back(std::abs(loop.*stride), loop.extent);
     }
     std::sort(loops.begin(), loops.end());
-    std::int64_t count = 1;
     std::int64_t span = nest.itemsize;  // bytes that lie close together
     for (const auto& [step, extent] : loops) {
         if (step < kLine || step <= span) {
@@ -107,14 +111,13 @@ private:
 
     // The cost of all below `node`, whose array is `mosaic` over the base.
     Cost search(const Base& base, const Node& node, const Mosaic& mosaic) {
-        std::size_t nests = mosaic.pieces().size();
-        bool writable = true;
-        if (nests > 1) {
+        Cost here{0, 0, mosaic.pieces().size()};
+        if (here.nests > 1) {
             const std::vector<Nest> copies = mosaic.dense_nests();
-            nests = copies.size();
-            writable = nests <= max_nests_ && !is_fragmented(copies, mosaic.bytes());
+            here.nests = copies.size();
+            here.excess = here.nests > max_nests_ || is_fragmented(copies, mosaic.bytes()) ? 1 : 0;
         }
-        if (last(node)) return writable ? Cost{0, nests} : kImpossible;
+        if (last(node)) return here;
         Cost onward;
         try {
             const std::vector<Mosaic> next = chain_.apply(node.step, node.branch, mosaic);
@@ -122,8 +125,9 @@ private:
         } catch (const NotOneView&) {
             onward = kImpossible;
         }
-        if (onward.bytes == 0 || !writable || base == node) return onward;
-        const Cost written = sum(Cost{mosaic.bytes(), nests}, search_from(node, mosaic));
+        if ((onward.excess == 0 && onward.bytes == 0) || base == node) return onward;
+        here.bytes = mosaic.bytes();
+        const Cost written = sum(here, search_from(node, mosaic));
         if (written < onward) {
             written_.insert({base, node});
             return written;
@@ -245,7 +249,7 @@ private:
     static bool is_plain_copy(const std::vector<Nest>& nests) {
         if (nests.size() != 1) return false;
         const auto& loops = nests.front().loops;
-        return loops.empty() || (loops.size() == 1 && loops[0].src_stride == loops[0].dst_stride);
+        return loops.empty() || (loops.size() == 1 && !loops[0].table && loops[0].src_stride == loops[0].dst_stride);
     }
 
     // A line of the trace, and the branches, first to last, that it is true of.

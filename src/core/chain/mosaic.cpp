@@ -2,6 +2,8 @@
 #include "chain/mosaic.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "runtime/error.hpp"
 
@@ -25,7 +27,7 @@ void add(std::vector<Piece>& pieces, Piece piece) {
 // high * low_length + low as one set again.
 Positions combine(const Positions& high, const Positions& low, std::int64_t low_length) {
     Positions both{high.start * low_length + low.start, high.offset + low.offset, {}};
-    for (const Term& term : high.terms) both.terms.push_back(Term{term.extent, term.step * low_length, term.stride});
+    for (const Term& term : high.terms) both.terms.push_back(term.scaled(low_length));
     both.terms.insert(both.terms.end(), low.terms.begin(), low.terms.end());
     normalize(both);
     return both;
@@ -74,6 +76,23 @@ std::vector<Group> group_axes(const Dims& from, const Dims& to) {
         groups.push_back(group);
     }
     return groups;
+}
+
+constexpr std::size_t kMaxRuns = 256;
+constexpr std::size_t kMostBoxes = 8;  // instead of one box with a table of offsets
+
+// The indices as runs of one step each; nothing where there are more than `limit`.
+std::optional<std::vector<Mosaic::Run>> runs_of(const Dims& indices, std::size_t limit) {
+    std::vector<Mosaic::Run> runs;
+    for (std::size_t k = 0; k < indices.size();) {
+        if (runs.size() == limit) return std::nullopt;
+        const std::int64_t step = k + 1 < indices.size() ? indices[k + 1] - indices[k] : 1;
+        std::size_t end = k + 1;
+        while (end < indices.size() && indices[end] - indices[end - 1] == step) ++end;
+        runs.push_back({indices[k], step, static_cast<std::int64_t>(end - k)});
+        k = end;
+    }
+    return runs;
 }
 
 }  // namespace
@@ -150,6 +169,90 @@ Mosaic Mosaic::take(std::size_t axis, std::int64_t begin, std::int64_t step, std
                 if (step < 0) reverse(kept, count);
                 add(result.pieces_, replaced(piece, axis, std::move(kept)));
             }
+        }
+    }
+    result.join();
+    return result;
+}
+
+Mosaic Mosaic::take(std::size_t axis, const std::vector<Run>& runs) const {
+    Mosaic result = *this;
+    result.shape_[axis] = 0;
+    for (const Run& run : runs) result.shape_[axis] += run.count;
+    result.pieces_.clear();
+    if (result.empty()) return result;
+    std::int64_t begin = 0;
+    for (const Run& run : runs) {
+        const bool repeats = run.step == 0;
+        for (const Piece& piece : take(axis, run.begin, repeats ? 1 : run.step, repeats ? 1 : run.count).pieces_) {
+            Positions positions = piece.axes[axis];
+            if (repeats) positions = Positions::all(run.count, 0);
+            positions.start += begin;
+            add(result.pieces_, replaced(piece, axis, std::move(positions)));
+        }
+        begin += run.count;
+    }
+    result.join();
+    return result;
+}
+
+Mosaic Mosaic::gather(std::size_t axis, const Dims& indices) const {
+    if (const auto runs = runs_of(indices, kMaxRuns); runs && pieces_.size() <= kMaxPieces / kMostBoxes) {
+        Mosaic boxes = take(axis, *runs);
+        if (boxes.pieces_.size() <= kMostBoxes * pieces_.size()) return boxes;
+    }
+    return list(axis, indices);
+}
+
+Mosaic Mosaic::list(std::size_t axis, const Dims& indices) const {
+    Mosaic result = *this;
+    result.shape_[axis] = static_cast<std::int64_t>(indices.size());
+    result.pieces_.clear();
+    if (result.empty()) return result;
+    for (const Piece& piece : pieces_) {
+        Dims positions, offsets;
+        for (std::size_t k = 0; k < indices.size(); ++k) {
+            const auto offset = piece.axes[axis].find(indices[k]);
+            if (!offset) continue;
+            positions.push_back(static_cast<std::int64_t>(k));
+            offsets.push_back(*offset);
+        }
+        if (positions.empty()) continue;
+        Positions listed{positions.front(), offsets.front(), {}};
+        listed.terms.push_back(Term::listed(std::move(positions), std::move(offsets)));
+        normalize(listed);
+        result.pieces_.push_back(replaced(piece, axis, std::move(listed)));
+    }
+    return result;
+}
+
+Mosaic Mosaic::windows(std::size_t axis, std::int64_t size, std::int64_t step) const {
+    const std::int64_t length = shape_[axis];
+    const std::int64_t count = (length - size) / step + 1;
+    Mosaic result = *this;
+    result.shape_[axis] = count;
+    result.shape_.push_back(size);
+    result.pieces_.clear();
+    if (result.empty()) return result;
+    for (const Piece& piece : pieces_) {
+        // An axis of one stride has windows of one stride each.
+        const Positions& whole = piece.axes[axis];
+        if (whole.count() != length || whole.terms.size() > 1 || (length > 1 && whole.terms[0].listing)) break;
+        const std::int64_t stride = length > 1 ? whole.terms[0].stride : 0;
+        result.pieces_.push_back(replaced(piece, axis, Positions::all(count, step * stride)));
+        result.pieces_.back().axes.push_back(Positions::all(size, stride));
+    }
+    if (result.pieces_.size() == pieces_.size()) return result;
+    // Any other axis: the k-th elements of all windows, or all elements of the k-th window, one k after another.
+    result.pieces_.clear();
+    const bool by_window = count < size;
+    for (std::int64_t k = 0; k < std::min(count, size); ++k) {
+        const Mosaic part = by_window ? take(axis, k * step, 1, size) : take(axis, k, step, count);
+        for (const Piece& piece : part.pieces_) {
+            Piece wide = piece;
+            wide.axes.push_back(Positions{k, 0, {}});
+            if (by_window) std::swap(wide.axes[axis], wide.axes.back());
+            add(result.pieces_, std::move(wide));
         }
     }
     result.join();
@@ -233,7 +336,13 @@ std::vector<Nest> Mosaic::nests(const Dims& strides) const {
         for (std::size_t axis = 0; axis < strides.size(); ++axis) {
             nest.dst_offset += piece.axes[axis].start * strides[axis];
             for (const Term& term : piece.axes[axis].terms) {
-                nest.loops.push_back(Loop{term.extent, term.stride, term.step * strides[axis], nullptr});
+                if (!term.listing) {
+                    nest.loops.push_back(Loop{term.extent, term.stride, term.step * strides[axis], nullptr});
+                    continue;
+                }
+                auto table = std::make_shared<OffsetTable>(OffsetTable{term.listing->offsets, term.listing->positions});
+                for (std::int64_t& offset : table->dst) offset *= strides[axis];
+                nest.loops.push_back(Loop{term.extent, 0, 0, std::move(table)});
             }
         }
     }
@@ -254,7 +363,8 @@ std::string Mosaic::describe() const {
         text += axis == 0 ? "" : ", ";
         if (terms.empty()) text += "1";
         for (std::size_t i = 0; i < terms.size(); ++i) {
-            text += (i == 0 ? "" : " ") + std::to_string(terms[i].extent) + "@" + std::to_string(terms[i].stride);
+            text += (i == 0 ? "" : " ") + std::to_string(terms[i].extent) + "@" +
+                    (terms[i].listing ? "table" : std::to_string(terms[i].stride));
         }
     }
     const std::int64_t offset = pieces_.front().offset;

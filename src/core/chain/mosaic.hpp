@@ -44,6 +44,19 @@ public:
     Mosaic swap_halves(std::size_t axis, std::int64_t low) const;
     // Elements begin, begin + step, ..., `count` of them; step may be negative, not 0.
     Mosaic take(std::size_t axis, std::int64_t begin, std::int64_t step, std::int64_t count) const;
+    // Several such runs one after another; a step of 0 repeats one element.
+    struct Run {
+        std::int64_t begin;
+        std::int64_t step;
+        std::int64_t count;
+    };
+    Mosaic take(std::size_t axis, const std::vector<Run>& runs) const;
+    // The elements at `indices` of the axis, in that order: as boxes where few do, else as tables of offsets; list:
+    // as tables always, which makes no more pieces than there are.
+    Mosaic gather(std::size_t axis, const Dims& indices) const;
+    Mosaic list(std::size_t axis, const Dims& indices) const;
+    // Windows of `size` elements, `step` apart, of the axis; what is within them becomes a new last axis.
+    Mosaic windows(std::size_t axis, std::int64_t size, std::int64_t step) const;
     Mosaic reshape(const Dims& shape) const;
     // Axis i becomes axis to[i] of `shape`; axes of length 1 and the new ones repeat.
     Mosaic broadcast(const Dims& shape, const std::vector<std::size_t>& to) const;

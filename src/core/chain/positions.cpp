@@ -10,12 +10,9 @@
 namespace dnnmove::chain {
 namespace {
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
-
 std::int64_t span(const std::vector<Term>& terms, std::size_t from) {
     std::int64_t sum = 0;
-    for (std::size_t i = from; i < terms.size(); ++i) sum += (terms[i].extent - 1) * terms[i].step;
+    for (std::size_t i = from; i < terms.size(); ++i) sum += terms[i].span();
     return sum;
 }
 
@@ -54,20 +51,20 @@ struct Cutter {
         const std::int64_t low = span(terms, level + 1);
         // Steps [whole_first, whole_last] of the term lie inside with all below them; a step before
         // or after may lie inside in part.
-        const std::int64_t some_first = std::max<std::int64_t>(0, ceil_div(begin - low - first, term.step));
-        const std::int64_t some_last = std::min(term.extent - 1, floor_div(end - 1 - first, term.step));
-        const std::int64_t whole_first = std::max<std::int64_t>(0, ceil_div(begin - first, term.step));
-        const std::int64_t whole_last = std::min(term.extent - 1, floor_div(end - 1 - low - first, term.step));
+        const std::int64_t some_first = term.first_from(begin - low - first);
+        const std::int64_t some_last = term.first_from(end - first) - 1;
+        const std::int64_t whole_first = term.first_from(begin - first);
+        const std::int64_t whole_last = term.first_from(end - low - first) - 1;
         for (std::int64_t k = some_first; k <= some_last; ++k) {
             const bool whole = k >= whole_first && k <= whole_last;
             Positions inner = set;
-            inner.start += k * term.step;
-            inner.offset += k * term.stride;
+            inner.start += term.position(k);
+            inner.offset += term.offset(k);
             if (!whole) {
                 walk(inner, level + 1);
                 continue;
             }
-            inner.terms.push_back(Term{whole_last - k + 1, term.step, term.stride});
+            inner.terms.push_back(term.part(k, whole_last - k + 1));
             emit(inner, level + 1);
             k = whole_last;
         }
@@ -94,6 +91,7 @@ struct Filter {
             return;
         }
         const Term& term = open[level];
+        if (term.listing) return walk_listing(set, level);
         // Steps that differ by `period` have one residue; the terms after this one reach the
         // multiples of `reach`, which every `stride`-th step hits, from some `first` on.
         const std::int64_t period = divisor / std::gcd(term.step, divisor);
@@ -114,14 +112,82 @@ struct Filter {
         }
     }
 
+    void walk_listing(const Positions& set, std::size_t level) {
+        // Its steps have no pattern that others could be chosen by.
+        if (open.size() > 1) throw NotOneView("steps across positions that are listed");
+        const Term& term = open[level];
+        Dims positions, offsets;
+        for (std::int64_t k = 0; k < term.extent; ++k) {
+            if ((set.start + term.position(k)) % divisor != 0) continue;
+            positions.push_back(term.position(k));
+            offsets.push_back(term.offset(k));
+        }
+        if (positions.empty()) return;
+        Positions inner = set;
+        inner.start += positions.front();
+        inner.offset += offsets.front();
+        inner.terms.push_back(Term::listed(std::move(positions), std::move(offsets)));
+        emit(inner);
+    }
+
     void emit(Positions set) {
         set.start /= divisor;
-        for (Term& term : set.terms) term.step = term.extent == 1 ? 1 : term.step / divisor;
+        for (Term& term : set.terms) term = term.extent == 1 ? Term{1, 1, term.stride} : term.divided(divisor);
         add(out, std::move(set), limit);
     }
 };
 
 }  // namespace
+
+Term Term::listed(Dims positions, Dims offsets) {
+    const auto extent = static_cast<std::int64_t>(positions.size());
+    const std::int64_t first_position = positions.front();
+    const std::int64_t first_offset = offsets.front();
+    std::int64_t step = 0;
+    bool plain = true;
+    for (std::size_t k = 0; k < positions.size(); ++k) {
+        positions[k] -= first_position;
+        offsets[k] -= first_offset;
+        step = std::gcd(step, positions[k]);
+        const auto count = static_cast<std::int64_t>(k);
+        plain = plain && (k < 2 || (positions[k] == count * positions[1] && offsets[k] == count * offsets[1]));
+    }
+    if (plain) return extent == 1 ? Term{1, 1, 0} : Term{extent, positions[1], offsets[1]};
+    return Term{extent, step, 0, std::make_shared<const Listing>(Listing{std::move(positions), std::move(offsets)})};
+}
+
+std::int64_t Term::first_from(std::int64_t bound) const {
+    if (listing) {
+        const Dims& all = listing->positions;
+        return std::lower_bound(all.begin(), all.end(), bound) - all.begin();
+    }
+    return bound <= 0 ? 0 : std::min(extent, (bound - 1) / step + 1);
+}
+
+Term Term::part(std::int64_t first, std::int64_t count) const {
+    if (!listing) return Term{count, step, stride};
+    const auto cut = [&](const Dims& all) { return Dims(all.begin() + first, all.begin() + first + count); };
+    return listed(cut(listing->positions), cut(listing->offsets));
+}
+
+Term Term::scaled(std::int64_t factor) const {
+    if (!listing) return Term{extent, step * factor, stride};
+    Dims positions = listing->positions;
+    for (std::int64_t& position : positions) position *= factor;
+    return listed(std::move(positions), listing->offsets);
+}
+
+Term Term::divided(std::int64_t divisor) const {
+    if (!listing) return Term{extent, step / divisor, stride};
+    Dims positions = listing->positions;
+    for (std::int64_t& position : positions) position /= divisor;
+    return listed(std::move(positions), listing->offsets);
+}
+
+bool Term::operator==(const Term& other) const {
+    if (extent != other.extent || step != other.step || stride != other.stride) return false;
+    return listing == other.listing || (listing && other.listing && *listing == *other.listing);
+}
 
 Positions Positions::all(std::int64_t length, std::int64_t stride) {
     Positions set;
@@ -137,6 +203,18 @@ std::int64_t Positions::count() const {
     return count;
 }
 
+std::optional<std::int64_t> Positions::find(std::int64_t position) const {
+    std::int64_t rest = position - start;
+    std::int64_t place = offset;
+    for (const Term& term : terms) {
+        const std::int64_t k = term.first_from(rest + 1) - 1;  // the last that is not behind it
+        if (k < 0) return std::nullopt;
+        rest -= term.position(k);
+        place += term.offset(k);
+    }
+    return rest == 0 ? std::optional(place) : std::nullopt;
+}
+
 void normalize(Positions& set) {
     auto& terms = set.terms;
     std::erase_if(terms, [](const Term& term) { return term.extent == 1; });
@@ -144,6 +222,7 @@ void normalize(Positions& set) {
     for (std::size_t i = terms.size(); i-- > 1;) {
         Term& high = terms[i - 1];
         const Term& low = terms[i];
+        if (high.listing || low.listing) continue;
         if (high.step != low.step * low.extent || high.stride != low.stride * low.extent) continue;
         high = Term{high.extent * low.extent, low.step, low.stride};
         terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
@@ -172,8 +251,18 @@ std::vector<Positions> every(const Positions& set, std::int64_t step, std::size_
 void reverse(Positions& set, std::int64_t length) {
     set.start = length - 1 - set.last();
     for (Term& term : set.terms) {
-        set.offset += (term.extent - 1) * term.stride;
-        term.stride = -term.stride;
+        const std::int64_t last = term.extent - 1;
+        set.offset += term.offset(last);
+        if (!term.listing) {
+            term.stride = -term.stride;
+            continue;
+        }
+        Dims positions, offsets;
+        for (std::int64_t k = last; k >= 0; --k) {
+            positions.push_back(term.span() - term.position(k));
+            offsets.push_back(term.offset(k));
+        }
+        term = Term::listed(std::move(positions), std::move(offsets));
     }
 }
 
@@ -191,7 +280,7 @@ bool join(Positions& a, const Positions& b) {
         std::int64_t below = 0;
         for (std::size_t i = both.terms.size(); i-- > 0;) {
             if (both.terms[i].step <= below) return false;
-            below += (both.terms[i].extent - 1) * both.terms[i].step;
+            below += both.terms[i].span();
         }
         a = std::move(both);
         return true;
@@ -206,6 +295,7 @@ bool join(Positions& a, const Positions& b) {
         return std::vector<Term>(terms.begin() + static_cast<std::ptrdiff_t>(std::min(from, terms.size())), terms.end());
     };
     if (rest(low.terms, absent_low ? i : i + 1) != rest(high.terms, absent_high ? i : i + 1)) return false;
+    if ((i < low.terms.size() && low.terms[i].listing) || (i < high.terms.size() && high.terms[i].listing)) return false;
     const Term shape = absent_low ? high.terms[i] : low.terms[i];
     const std::int64_t low_extent = absent_low ? 1 : low.terms[i].extent;
     const std::int64_t high_extent = absent_high ? 1 : high.terms[i].extent;

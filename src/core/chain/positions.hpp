@@ -2,22 +2,50 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "view/dims.hpp"
+
 namespace dnnmove::chain {
 
+// Positions and byte offsets that no step and no stride describe: those of a take. Both count from the first,
+// which has 0 and 0; positions rise.
+struct Listing {
+    Dims positions;
+    Dims offsets;
+    bool operator==(const Listing&) const = default;
+};
+
 // `extent` positions, `step` elements of the axis apart; their bytes lie `stride` bytes apart in
-// the source (0 and negative allowed). step > 0.
+// the source (0 and negative allowed). step > 0. Or those of a listing, whose common divisor is `step`.
 struct Term {
     std::int64_t extent;
     std::int64_t step;
     std::int64_t stride;
-    bool operator==(const Term&) const = default;
+    std::shared_ptr<const Listing> listing = nullptr;
+
+    // Of a listing, or the plain term that says the same. Neither is empty.
+    static Term listed(Dims positions, Dims offsets);
+
+    std::int64_t position(std::int64_t k) const { return listing ? listing->positions[static_cast<std::size_t>(k)] : k * step; }
+    std::int64_t offset(std::int64_t k) const { return listing ? listing->offsets[static_cast<std::size_t>(k)] : k * stride; }
+    std::int64_t span() const { return position(extent - 1); }
+    // The first k, in [0, extent], whose position is at least `bound`.
+    std::int64_t first_from(std::int64_t bound) const;
+    // Steps [first, first + count), counted from the first of them.
+    Term part(std::int64_t first, std::int64_t count) const;
+    // Its positions times `factor`, or divided by one that divides all of them.
+    Term scaled(std::int64_t factor) const;
+    Term divided(std::int64_t divisor) const;
+
+    bool operator==(const Term& other) const;
 };
 
-// The positions start + sum of k_i * step_i, 0 <= k_i < extent_i, which lie at byte
-// offset + sum of k_i * stride_i of the source.
+// The positions start + sum of the terms' k_i-th positions, 0 <= k_i < extent_i, which lie at byte
+// offset + sum of the terms' k_i-th offsets of the source.
 //
 // Invariant: terms are sorted by falling step, no extent is 1, and every step is larger than what
 // all terms after it span together. So no two terms meet, and a position determines its k_i.
@@ -31,6 +59,8 @@ struct Positions {
 
     std::int64_t last() const;   // the largest position
     std::int64_t count() const;  // how many
+    // The byte offset of a position; nothing where it is none of these.
+    std::optional<std::int64_t> find(std::int64_t position) const;
     bool operator==(const Positions&) const = default;
 };
 

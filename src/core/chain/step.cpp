@@ -1,9 +1,7 @@
 // The steps of a chain that are operations of their own, and reshape.
-#include "chain/step.hpp"
-
 #include <algorithm>
-#include <numeric>
 
+#include "chain/step_parts.hpp"
 #include "ops/common.hpp"
 #include "runtime/error.hpp"
 
@@ -12,12 +10,6 @@ namespace {
 
 // The operations validate views; strides do not matter to them.
 View probe(const Dims& shape) { return View::strided(shape, Dims(shape.size(), 0), 1); }
-
-// Steps of one axis: they fix its length and let the others be.
-std::optional<Leading> elsewhere(std::int64_t axis, const Leading& leading, const Dims& shape) {
-    if (ops::normalize_axis(axis, shape.size()) == leading.axis) return std::nullopt;
-    return leading;
-}
 
 // Shuffle and ShuffleChannels: (axis, low) says which axis is seen as (length / low, low).
 class ShuffleStep : public Step {
@@ -189,48 +181,16 @@ public:
                              " elements of data.shape " + to_string(shape) +
                              ", with at most one -1 for what is left: " + why);
         };
-        Dims result = shape_;
-        std::int64_t* rest = nullptr;
-        for (std::int64_t& length : result) {
-            if (length < -1) fail(std::to_string(length) + " is negative");
-            if (length != -1) continue;
-            if (rest != nullptr) fail("-1 occurs twice");
-            rest = &length;
-            length = 1;
-        }
-        const std::int64_t total = element_count(shape);
-        const std::int64_t known = element_count(result);
-        if (rest != nullptr) {
-            if (known == 0) fail("-1 could be anything beside a length of 0");
-            if (total % known != 0) fail("the known lengths hold " + std::to_string(known));
-            *rest = total / known;
-        } else if (known != total) {
-            fail("it holds " + std::to_string(known));
-        }
-        return {result};
+        return {resolve_rest(shape_, element_count(shape), fail)};
     }
     std::vector<Mosaic> apply(const Mosaic& data) const override {
         return {data.reshape(check(data.shape()).front())};
     }
-    // The axis given as -1 takes the leading axis where the lengths before it are those of slower axes.
     std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
-        const auto rest = std::find(shape_.begin(), shape_.end(), -1);
-        if (rest == shape_.end()) return std::nullopt;
-        Leading after = leading;
-        after.axis = static_cast<std::size_t>(rest - shape_.begin());
-        const auto product = [](auto begin, auto end) { return element_count(Dims(begin, end)); };
         const auto at = shape.begin() + static_cast<std::ptrdiff_t>(leading.axis);
-        const std::int64_t slower = product(shape.begin(), at) * leading.outer;
-        const std::int64_t named = product(shape_.begin(), rest);
-        if (slower % named != 0) return std::nullopt;
-        // An extent of 1 may be what a 1 before it names.
-        if (leading.extent == 1 && after.axis > leading.axis) return std::nullopt;
-        after.outer = slower / named;
-        if (after.outer == 1) return after;
-        // Elements of one slower position must not spill into the next one's.
-        const std::int64_t faster = product(at, shape.end()) / std::max<std::int64_t>(leading.outer * leading.extent, 1);
-        const std::int64_t inner = product(rest + 1, shape_.end());
-        return inner != 0 && faster % inner == 0 ? std::optional(after) : std::nullopt;
+        const std::int64_t slower = element_count(Dims(shape.begin(), at)) * leading.outer;
+        const std::int64_t faster = element_count(Dims(at, shape.end())) / std::max<std::int64_t>(leading.outer * leading.extent, 1);
+        return follow_rest(leading, 0, shape_, slower, faster);
     }
 
 private:

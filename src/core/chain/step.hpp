@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -86,5 +87,32 @@ StepPtr reshape(Dims shape);
 StepPtr branch(std::optional<std::int64_t> position);
 
 StepPtr index(std::vector<IndexEntry> entries);
+
+// None, one axis (or count) or several, as the caller gave it.
+using Axes = std::variant<std::monostate, std::int64_t, Dims>;
+
+// NumPy's. No axes: those of length 1, all of them, the flattened array.
+StepPtr squeeze(Axes axis);
+StepPtr expand_dims(Axes axis);
+StepPtr moveaxis(Axes source, Axes destination);
+StepPtr swapaxes(std::int64_t axis1, std::int64_t axis2);
+StepPtr flip(Axes axis);
+StepPtr roll(Axes shift, Axes axis);
+StepPtr tile(Axes reps);
+StepPtr repeat_elements(Axes repeats, std::int64_t axis);
+StepPtr take(Dims indices, std::int64_t axis);
+// Torch's.
+StepPtr flatten(std::int64_t start, std::int64_t end);
+StepPtr unflatten(std::int64_t axis, Dims sizes);
+StepPtr unfold(std::int64_t axis, std::int64_t size, std::int64_t step);
+StepPtr pixel_shuffle(std::int64_t factor);
+StepPtr pixel_unshuffle(std::int64_t factor);
+// ONNX's.
+StepPtr space_to_depth(std::int64_t block_size);
+StepPtr depth_to_space(std::int64_t block_size, std::string mode);
+// Einops'.
+using Length = std::pair<std::string, std::int64_t>;
+StepPtr rearrange(std::string pattern, std::vector<Length> lengths);
+StepPtr repeat(std::string pattern, std::vector<Length> lengths);
 
 }  // namespace dnnmove::chain

@@ -11,8 +11,16 @@ std::string spell(const Dims& values) { return dnnmove::to_string(values); }
 std::string spell(const std::string& value) {
     std::string text = "'";
     for (const char letter : value) {
-        if (letter == '\'' || letter == '\\') text += '\\';
-        text += letter;
+        const auto code = static_cast<unsigned char>(letter);
+        if (letter == '\t' || letter == '\n' || letter == '\r') {
+            text += letter == '\t' ? "\\t" : letter == '\n' ? "\\n" : "\\r";
+        } else if (code < 0x20 || code == 0x7F) {
+            constexpr const char* kDigits = "0123456789abcdef";
+            text += {'\\', 'x', kDigits[code / 16], kDigits[code % 16]};
+        } else {
+            if (letter == '\'' || letter == '\\') text += '\\';
+            text += letter;
+        }
     }
     return text + "'";
 }

@@ -1,0 +1,48 @@
+// The steps as Python calls them: methods of Chain, and for most an eager function of the same name.
+#pragma once
+
+#include "numpy_api.hpp"
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "chain/step.hpp"
+#include "parse.hpp"
+#include "step_docs.hpp"
+
+namespace dnnmove::python {
+
+struct StepMethod {
+    const char* name;
+    const char* parameters;  // as inspect reads them, "shift, axis=None"
+    // From the arguments in their order, null where absent. TypeError or ValueError where one is wrong.
+    chain::StepPtr (*make)(PyObject* const* values);
+    bool eager;  // the eager function is made from it, too
+    const StepDoc* doc;
+};
+
+inline constexpr std::size_t kStepMethods = 25;
+extern const std::array<StepMethod, kStepMethods> step_methods;
+
+// Those that take a pattern and lengths by keyword.
+struct PatternMethod {
+    const char* name;
+    chain::StepPtr (*make)(std::string pattern, std::vector<chain::Length> lengths);
+    const StepDoc* doc;
+};
+inline constexpr std::size_t kPatternMethods = 2;
+extern const std::array<PatternMethod, kPatternMethods> pattern_methods;
+
+// The arguments of a call of one of them: `positional` are the pattern and, before it, `before` others.
+chain::StepPtr make_pattern_step(const PatternMethod& method, const std::string& function, PyObject* const* args,
+                                 std::size_t count, std::size_t before, PyObject* keywords, PyObject** out);
+
+// One integer or several; parse_axes: or null or None.
+chain::Axes parse_some_axes(PyObject* object, const char* name);
+chain::Axes parse_axes(PyObject* object, const char* name);
+
+void register_step_methods(PyObject* chain_type);
+void register_eager_steps(PyObject* module);
+
+}  // namespace dnnmove::python
