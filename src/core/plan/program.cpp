@@ -42,20 +42,24 @@ struct Step {
 // Plans nests; those that differ only in where they begin share one plan. A split into many equal parts needs one.
 class NestPlanner {
 public:
-    explicit NestPlanner(const PlanContext& context) : context_(context) {}
+    // `several` nests are to come: one alone shares with no other.
+    NestPlanner(const PlanContext& context, bool several) : context_(context), several_(several) {}
 
     // The canonical nest of `transfer` as a step.
     Step plan(const Transfer& transfer) {
         const Nest& nest = transfer.nest;
+        context_.dst_offset = nest.dst_offset;
+        if (!several_) return {transfer.src, transfer.dst, 0, 0, std::make_shared<const NestPlan>(nest, context_)};
         // Where it begins decides nothing but how it is aligned.
-        std::vector<std::int64_t> key{nest.itemsize, nest.dst_offset & 63};
+        std::vector<std::int64_t> key;
+        key.reserve(2 + 4 * nest.loops.size());
+        key.assign({nest.itemsize, nest.dst_offset & 63});
         for (const Loop& loop : nest.loops) {
             key.insert(key.end(), {loop.extent, loop.src_stride, loop.dst_stride,
                                    static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(loop.table.get()))});
         }
         Planned& planned = planned_[std::move(key)];
         if (planned.plan == nullptr) {
-            context_.dst_offset = nest.dst_offset;
             planned = {nest, std::make_shared<const NestPlan>(nest, context_)};
         }
         return {transfer.src, transfer.dst, nest.src_offset - planned.nest.src_offset,
@@ -68,6 +72,7 @@ private:
         std::shared_ptr<const NestPlan> plan;
     };
     PlanContext context_;
+    bool several_;
     std::map<std::vector<std::int64_t>, Planned> planned_;
 };
 
@@ -146,7 +151,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         impl->records.push_back(std::move(*records));
     }
     impl->steps.reserve(transfers.size());
-    NestPlanner planner(context);
+    NestPlanner planner(context, transfers.size() > 1);
     for (std::size_t k = 0; k < transfers.size(); ++k) {
         const Transfer& transfer = transfers[k];
         if (taken[k] || transfer.nest.itemsize == 0) continue;
