@@ -132,7 +132,6 @@ for call in (
     lambda: split(x),
     lambda: built(x),
     lambda: staged(x),
-    lambda: dm.reorder(dm.Memory(md, buffer=x), dm.Memory(md)),
 ):
     x = zeros(2560, 2048)
     md = dm.MemoryDesc(x.shape, "f8")
