@@ -258,6 +258,7 @@ def test_nothing_is_printed(run_python):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore")  # other libraries of this process warn of any fork
 def test_a_forked_child_has_records_of_its_own():
     with dm.profile() as p:
         dm.transpose(X)
