@@ -2,11 +2,11 @@
 #include "call.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "errors.hpp"
 #include "gil.hpp"
+#include "view/disjoint.hpp"
 
 namespace dnnmove {
 namespace {
@@ -20,6 +20,8 @@ Extent absolute(const Operand& array, const Placement& placement) noexcept {
     const std::int64_t base = address_of(array);
     return {base + placement.extent.low, base + placement.extent.high};
 }
+
+constexpr std::size_t kFewPairs = 32;
 
 bool apart(const Extent& a, const Extent& b) noexcept { return a.high <= b.low || b.high <= a.low; }
 
@@ -68,34 +70,39 @@ void fetch_again(Operand& array, const Placement& planned, const ArgumentName& n
 
 void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
                    const Operand* outs, std::size_t count) {
-    for (std::size_t i = 0; i < input_count; ++i) {
-        const Extent input = absolute(inputs[i], plan.inputs()[i]);
+    // Of few arrays all pairs are looked at, which takes no memory.
+    if ((input_count + count) * count <= kFewPairs) {
         for (std::size_t k = 0; k < count; ++k) {
-            if (apart(input, absolute(outs[k], plan.outputs()[k]))) continue;
-            if (overlap(inputs[i].footprint(), outs[k].footprint())) {
-                fail_overlap(numbered("out", k, count), numbered(input_name, i, input_count));
+            const Extent out = absolute(outs[k], plan.outputs()[k]);
+            for (std::size_t i = 0; i < input_count; ++i) {
+                if (apart(absolute(inputs[i], plan.inputs()[i]), out)) continue;
+                if (overlap(inputs[i].footprint(), outs[k].footprint())) {
+                    fail_overlap(numbered("out", k, count), numbered(input_name, i, input_count));
+                }
+            }
+            for (std::size_t i = 0; i < k; ++i) {
+                if (apart(absolute(outs[i], plan.outputs()[i]), out)) continue;
+                if (overlap(outs[i].footprint(), outs[k].footprint())) {
+                    fail_overlap(numbered("out", k, count), numbered("out", i, count));
+                }
             }
         }
+        return;
     }
-    if (count < 2) return;
-    // Sorted by where they begin, only neighbours can meet, and their neighbours while they reach on.
-    std::vector<std::size_t> order(count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return absolute(outs[a], plan.outputs()[a]).low < absolute(outs[b], plan.outputs()[b]).low;
-    });
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t a = order[i];
-        const Extent first = absolute(outs[a], plan.outputs()[a]);
-        if (first.low == first.high) continue;
-        for (std::size_t k = i + 1; k < count; ++k) {
-            const std::size_t b = order[k];
-            const Extent second = absolute(outs[b], plan.outputs()[b]);
-            if (second.low >= first.high) break;
-            if (overlap(outs[a].footprint(), outs[b].footprint())) {
-                fail_overlap(numbered("out", std::max(a, b), count), numbered("out", std::min(a, b), count));
-            }
+    const auto regions_of = [](const Operand* arrays, const std::vector<Placement>& placements, std::size_t size) {
+        std::vector<Region> regions;
+        regions.reserve(size);
+        for (std::size_t i = 0; i < size; ++i) {
+            regions.push_back(Region::of(arrays[i].footprint(), placements[i].extent));
         }
+        return regions;
+    };
+    const std::vector<Region> written = regions_of(outs, plan.outputs(), count);
+    if (const auto found = find_shared(regions_of(inputs, plan.inputs(), input_count), written)) {
+        fail_overlap(numbered("out", found->second, count), numbered(input_name, found->first, input_count));
+    }
+    if (const auto found = find_shared(written)) {
+        fail_overlap(numbered("out", found->second, count), numbered("out", found->first, count));
     }
 }
 

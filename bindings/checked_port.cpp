@@ -5,6 +5,7 @@
 
 #include "errors.hpp"
 #include "memory.hpp"
+#include "view/disjoint.hpp"
 
 namespace dnnmove {
 
@@ -65,19 +66,29 @@ bool meet(const CheckedPort& a, const Operand& x, const CheckedPort& b, const Op
 
 void check_apart(const std::vector<CheckedPort>& sources, const Operands& srcs, const std::vector<CheckedPort>& destinations,
                  const Operands& dsts) {
-    for (std::size_t i = 0; i < dsts.size(); ++i) {
-        const std::string& name = destinations[i].port->name;
-        for (std::size_t k = 0; k < srcs.size(); ++k) {
-            if (meet(sources[k], srcs[k], destinations[i], dsts[i])) {
-                throw ValueError(name + " shares memory with " + sources[k].port->name + ": in-place is not possible");
-            }
-        }
-        for (std::size_t k = 0; k < i; ++k) {
-            if (meet(destinations[k], dsts[k], destinations[i], dsts[i])) {
-                throw ValueError(name + " shares memory with " + destinations[k].port->name);
-            }
-        }
+    const auto refuse = [&](std::size_t k, const CheckedPort& other, const char* why) {
+        throw ValueError(destinations[k].port->name + " shares memory with " + other.port->name + why);
+    };
+    constexpr const char* kInPlace = ": in-place is not possible";
+    if (srcs.size() == 1 && dsts.size() == 1) {
+        if (meet(sources[0], srcs[0], destinations[0], dsts[0])) refuse(0, sources[0], kInPlace);
+        return;
     }
+    const auto regions_of = [](const std::vector<CheckedPort>& ports, const Operands& operands) {
+        std::vector<Region> regions;
+        regions.reserve(ports.size());
+        for (std::size_t i = 0; i < ports.size(); ++i) {
+            const Operand& operand = operands[i];
+            regions.push_back(ports[i].blocked ? Region::solid(operand.data(), ports[i].extent)
+                                               : Region::of(operand.footprint(), ports[i].extent));
+        }
+        return regions;
+    };
+    const std::vector<Region> written = regions_of(destinations, dsts);
+    if (const auto found = find_shared(regions_of(sources, srcs), written)) {
+        refuse(found->second, sources[found->first], kInPlace);
+    }
+    if (const auto found = find_shared(written)) refuse(found->second, destinations[found->first], "");
 }
 
 }  // namespace dnnmove

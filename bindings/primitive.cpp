@@ -210,6 +210,17 @@ PyObject* primitive_call_method(PyObject* self, PyObject* const* args, Py_ssize_
     return primitive_call(self, args, static_cast<std::size_t>(count), keywords);
 }
 
+// The port that takes the argument; ports.size() where none does. Those of several arrays are numbered one by one.
+std::size_t find_port(const std::vector<CheckedPort>& ports, std::int64_t arg) {
+    if (!ports.empty() && arg >= ports[0].port->arg) {
+        const auto distance = static_cast<std::size_t>(arg - ports[0].port->arg);
+        if (distance < ports.size() && ports[distance].port->arg == arg) return distance;
+    }
+    std::size_t k = 0;
+    while (k < ports.size() && ports[k].port->arg != arg) ++k;
+    return k;
+}
+
 void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
     const onednn::Stream* on = nullptr;
     if (stream != Py_None) {
@@ -239,9 +250,9 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
             CheckedPort(Port{static_cast<int>(arg), "scratchpad", *executable.scratchpad}).check(scratchpad, "scratchpad");
             continue;
         }
-        std::size_t k = 0;
-        while (k < count && port(k).port->arg != arg) ++k;
-        if (k == count) {
+        const std::size_t from = find_port(state.sources, arg);
+        const std::size_t k = from < source_count ? from : source_count + find_port(state.destinations, arg);
+        if (k >= count) {
             std::string known;
             for (std::size_t j = 0; j < count; ++j) known.append(j == 0 ? "" : ", ").append(port(j).label);
             throw ValueError("args has the unknown argument " + std::to_string(arg) + "; the primitive takes " + known);

@@ -71,3 +71,63 @@ def test_intricate_views_end_in_an_answer():
     x = np.lib.stride_tricks.as_strided(buffer, shape, strides)
     with pytest.raises(ValueError, match="out"):
         dm.transpose(np.zeros(shape, np.uint8), out=x)
+
+
+COLUMNS = 4000
+
+
+def columns(array):
+    return [array[:, i] for i in range(array.shape[1])]
+
+
+def test_thousands_of_interleaved_outputs():
+    # Refused only where two share bytes, whatever their number: decided, not guessed.
+    source = np.arange(3 * COLUMNS, dtype="i4").reshape(3, COLUMNS)
+    parts = source.reshape(3, COLUMNS, 1)
+    whole = np.zeros_like(source)
+    outs = [column[:, None] for column in columns(whole)]
+    dm.variadic_split(source, 1, [1] * COLUMNS, out=outs)
+    assert (whole == source).all()
+    prim = dm.VariadicSplit(dm.VariadicSplit.Desc(dm.MemoryDesc.of(source), 1, [1] * COLUMNS))
+    apart = [np.empty((3, 1), "i4") for _ in range(COLUMNS)]
+    prim(source, out=apart)
+    assert all((part == parts[:, i]).all() for i, part in enumerate(apart))
+    chain = dm.Chain(dm.MemoryDesc.of(source)).split(1, COLUMNS).build()
+    whole[...] = 0
+    chain(source, out=outs)
+    assert (whole == source).all()
+
+
+@pytest.mark.parametrize("twice", [(7, 3999), (0, 1)])
+def test_one_of_thousands_of_interleaved_outputs_given_twice(twice):
+    first, second = twice
+    source = np.arange(3 * COLUMNS, dtype="i4").reshape(3, COLUMNS)
+    whole = np.zeros_like(source)
+    outs = [column[:, None] for column in columns(whole)]
+    outs[second] = outs[first]
+    with pytest.raises(ValueError, match=rf"out\[{second}\] shares memory with out\[{first}\]"):
+        dm.variadic_split(source, 1, [1] * COLUMNS, out=outs)
+    with pytest.raises(ValueError, match=rf"out\[{second}\] shares memory with out\[{first}\]"):
+        dm.Chain(dm.MemoryDesc.of(source)).split(1, COLUMNS).build()(source, out=outs)
+    assert not whole.any()
+    outs = [np.zeros((3, 1), "i4") for _ in range(COLUMNS)]
+    outs[second] = outs[first]
+    prim = dm.VariadicSplit(dm.VariadicSplit.Desc(dm.MemoryDesc.of(source), 1, [1] * COLUMNS))
+    with pytest.raises(ValueError, match=rf"dst\[{second}\] shares memory with dst\[{first}\]"):
+        prim(source, out=outs)
+    with pytest.raises(ValueError, match=rf"dst\[{second}\] shares memory with dst\[{first}\]"):
+        prim.execute(None, {dm.ARG_SRC: source} | {dm.ARG_MULTIPLE_DST + i: out for i, out in enumerate(outs)})
+    outs[second] = np.zeros((3, 1), "i4")
+    outs[first] = np.lib.stride_tricks.as_strided(source[:, first:], (3, 1), (4, 4))
+    with pytest.raises(ValueError, match=rf"dst\[{first}\] shares memory with src"):
+        prim(source, out=outs)
+
+
+def test_a_primitive_of_thousands_of_outputs_takes_each_by_its_number():
+    source = np.arange(16000, dtype="i4")
+    prim = dm.VariadicSplit(dm.VariadicSplit.Desc(dm.MemoryDesc.of(source), 0, [1] * 16000))
+    outs = list(np.empty((16000, 1), "i4"))
+    prim.execute(None, {dm.ARG_SRC: source} | {dm.ARG_MULTIPLE_DST + i: out for i, out in enumerate(outs)})
+    assert (np.concatenate(outs) == source).all()
+    with pytest.raises(ValueError, match="unknown argument 18048"):
+        prim.execute(None, {dm.ARG_SRC: source, dm.ARG_MULTIPLE_DST + 16000: outs[0]})

@@ -10,17 +10,14 @@
 #include <numeric>
 #include <vector>
 
+#include "view/term.hpp"
+
 namespace dnnmove {
 namespace {
 
 using Wide = __int128;  // sums of products of 64-bit numbers
 
 constexpr int kBudget = 10000;  // nodes of the search before it gives up
-
-struct Term {
-    std::int64_t stride;  // bytes, positive
-    std::int64_t limit;   // of the factor: 0 <= x <= limit
-};
 
 Wide gcd(Wide a, Wide b) {
     while (b != 0) {
@@ -61,33 +58,9 @@ public:
 
     // True where the equation has a solution or the budget is spent.
     bool solvable(Wide target) { return visit(0, target); }
+    int visited() const { return visited_; }
 
 private:
-    // Descending strides; x * a + y * b with b = k * a reaches every multiple of a up to its end
-    // where k <= limit_a + 1, so that pair is one term.
-    static std::vector<Term> merged(std::vector<Term> terms) {
-        std::erase_if(terms, [](const Term& term) { return term.limit == 0; });
-        std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.stride < b.stride; });
-        std::vector<Term> kept;
-        for (const Term& term : terms) {
-            if (!kept.empty()) {
-                Term& low = kept.back();
-                const std::int64_t ratio = term.stride / low.stride;
-                std::int64_t added = 0;
-                std::int64_t limit = 0;
-                if (term.stride % low.stride == 0 && ratio - 1 <= low.limit &&
-                    !__builtin_mul_overflow(ratio, term.limit, &added) &&
-                    !__builtin_add_overflow(low.limit, added, &limit)) {
-                    low.limit = limit;
-                    continue;
-                }
-            }
-            kept.push_back(term);
-        }
-        std::reverse(kept.begin(), kept.end());
-        return kept;
-    }
-
     bool visit(std::size_t i, Wide target) {
         if (target < 0 || target > reach_[i]) return false;
         if (target == 0) return true;
@@ -119,6 +92,36 @@ private:
 
 }  // namespace
 
+std::vector<Term> merged(std::vector<Term> terms) {
+    std::erase_if(terms, [](const Term& term) { return term.limit == 0; });
+    std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.stride < b.stride; });
+    std::vector<Term> kept;
+    for (const Term& term : terms) {
+        if (!kept.empty()) {
+            Term& low = kept.back();
+            const std::int64_t ratio = term.stride / low.stride;
+            std::int64_t added = 0;
+            std::int64_t limit = 0;
+            if (term.stride % low.stride == 0 && ratio - 1 <= low.limit &&
+                !__builtin_mul_overflow(ratio, term.limit, &added) &&
+                !__builtin_add_overflow(low.limit, added, &limit)) {
+                low.limit = limit;
+                continue;
+            }
+        }
+        kept.push_back(term);
+    }
+    std::reverse(kept.begin(), kept.end());
+    return kept;
+}
+
+void append_terms(std::vector<Term>& terms, const Footprint& array) {
+    for (std::size_t axis = 0; axis < array.shape.size(); ++axis) {
+        if (array.strides[axis] != 0) terms.push_back({std::abs(array.strides[axis]), array.shape[axis] - 1});
+    }
+    terms.push_back({1, array.itemsize - 1});
+}
+
 Extent extent_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides, std::int64_t itemsize) {
     Extent extent{0, itemsize};
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -130,6 +133,11 @@ Extent extent_of(std::span<const std::int64_t> shape, std::span<const std::int64
 }
 
 bool overlap(const Footprint& a, const Footprint& b) {
+    std::int64_t nodes = 0;
+    return overlap(a, b, nodes);
+}
+
+bool overlap(const Footprint& a, const Footprint& b, std::int64_t& nodes) {
     const Extent in_a = extent_of(a.shape, a.strides, a.itemsize);
     const Extent in_b = extent_of(b.shape, b.strides, b.itemsize);
     if (in_a.low == in_a.high || in_b.low == in_b.high) return false;
@@ -140,13 +148,12 @@ bool overlap(const Footprint& a, const Footprint& b) {
 
     // low(a) + sum(a) + byte(a) = low(b) + sum(b) + byte(b); x -> limit - x turns b's terms positive.
     std::vector<Term> terms;
-    for (const Footprint* array : {&a, &b}) {
-        for (std::size_t axis = 0; axis < array->shape.size(); ++axis) {
-            if (array->strides[axis] != 0) terms.push_back({std::abs(array->strides[axis]), array->shape[axis] - 1});
-        }
-        terms.push_back({1, array->itemsize - 1});
-    }
-    return Search(std::move(terms)).solvable(Wide{at(b, in_b.high)} - 1 - at(a, in_a.low));
+    append_terms(terms, a);
+    append_terms(terms, b);
+    Search search(std::move(terms));
+    const bool found = search.solvable(Wide{at(b, in_b.high)} - 1 - at(a, in_a.low));
+    nodes += search.visited();
+    return found;
 }
 
 bool overlaps_itself(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,

@@ -25,6 +25,8 @@ Extent extent_of(std::span<const std::int64_t> shape, std::span<const std::int64
 // True where some byte belongs to both, and where the bounded search cannot tell. Exact for all
 // arrays that slicing, transposing and reshaping produce in practice; never false for an overlap.
 bool overlap(const Footprint& a, const Footprint& b);
+// The same; adds the nodes that the search visited to `nodes`.
+bool overlap(const Footprint& a, const Footprint& b, std::int64_t& nodes);
 
 // True where two different elements of one array share a byte (a stride of 0, sliding windows), and
 // where the bounded search cannot tell.
