@@ -67,13 +67,20 @@ def shapes_of(md):
     return shapes()
 
 
+def sound(theirs):
+    """Whether oneDNN's blocks belong to axes that hold them: where a padded axis of length 1 goes, they may not."""
+    dims, padded, _, blocks, indices, _ = theirs
+    held = [math.prod(b for b, i in zip(blocks, indices, strict=True) if i == axis) for axis in range(len(dims))]
+    return max(indices, default=0) < len(dims) and all(n % b == 0 for n, b in zip(padded, held, strict=True))
+
+
 @given(descs(), st.data())
 def test_reshape_is_onednn_s(md, data):
     shape = data.draw(shapes_of(md))
     theirs = _core._onednn_reshape(md, shape)
     if tuple(shape) == md.dims:
         assert md.reshape(shape) == md  # theirs may name a padded axis of length 1 otherwise
-    elif theirs is not None:  # else the next test holds ours, where there is one, against the elements
+    elif theirs is not None and sound(theirs):  # else the next test holds ours, where there is one, against the elements
         assert layout(md.reshape(shape)) == layout(theirs)
 
 
