@@ -64,12 +64,7 @@ struct Call {
 
     template <class Build>
     std::shared_ptr<const CallPlan> plan(const Build& build) {
-        const std::uint64_t hash = key.hash();
-        LocalPlans& plans = LocalPlans::of_thread();
-        if (auto found = plans.find(key, hash)) return found;
-        std::shared_ptr<const CallPlan> made = build();
-        plans.insert(key, hash, made);
-        return made;
+        return cached_plan(key, build);
     }
 };
 
@@ -86,25 +81,35 @@ void check_plain(const Operand& array, const ArgumentName& name) {
     if (array.blocked()) refuse_blocked(array, name);
 }
 
-// A shuffle of a Memory in a blocked layout, into another of the same descriptor. Not cached.
-PyObject* shuffle_blocked(const Call& call, Operand& data, const Operand* out, std::string_view name) {
-    if (!keeps_memory_order(call.op)) refuse_blocked(data, name);
-    const python::MemoryDesc& desc = data.memory()->desc;
-    const Layout& layout = desc.layout;
+// In a key, where a plain array has its itemsize.
+constexpr std::int64_t kBlockedKey = -1;
+
+std::shared_ptr<const CallPlan> plan_blocked_shuffle(const Call& call, const Layout& layout, std::string_view name) {
     const View dense = View::dense(layout.dims, layout.itemsize);
     apply(call.op, call.parameters(), dense, shape_name(name));  // for its checks
     const std::size_t axis = ops::normalize_axis(call.parameters()[0], layout.ndim());
     const std::int64_t count = call.parameters()[1];
     const std::int64_t group_size = call.op == Op::shuffle ? count : layout.dims[axis] / count;
-    const CallPlan plan(title_of(call.op, call.parameters(), layout.ndim()), {}, {},
-                        layout.empty() ? std::vector<Transfer>{} : shuffle_transfers(layout, axis, group_size));
+    return std::make_shared<const CallPlan>(
+        title_of(call.op, call.parameters(), layout.ndim()), std::vector<Placement>{}, std::vector<Placement>{},
+        layout.empty() ? std::vector<Transfer>{} : shuffle_transfers(layout, axis, group_size));
+}
+
+// A shuffle of a Memory in a blocked layout, into another of the same descriptor.
+PyObject* shuffle_blocked(Call& call, Operand& data, const Operand* out, std::string_view name) {
+    if (!keeps_memory_order(call.op)) refuse_blocked(data, name);
+    const python::MemoryDesc& desc = data.memory()->desc;
+    const Layout& layout = desc.layout;
+    call.key.push(kBlockedKey);
+    push_layout(call.key, layout);
+    const auto plan = call.plan([&] { return plan_blocked_shuffle(call, layout, name); });
     if (out == nullptr) {
         NewArray result;
         result.make_memory(desc);
         data.fetch(name, true);
         const std::byte* const src = data.data();
         std::byte* const dst = result.data();
-        execute(plan, &data, 1, &src, &dst, 1, call.threads);
+        execute(*plan, &data, 1, &src, &dst, 1, call.threads);
         return result.finish(data).release();
     }
     check_out(*out, data, "out", name);
@@ -117,7 +122,7 @@ PyObject* shuffle_blocked(const Call& call, Operand& data, const Operand* out, s
     }
     const std::byte* const src = data.data();
     std::byte* const dst = out->data();
-    execute(plan, &data, 1, &src, &dst, 1, call.threads);
+    execute(*plan, &data, 1, &src, &dst, 1, call.threads);
     out->written();
     return Py_NewRef(out->object());
 }

@@ -122,6 +122,7 @@ void Memory::written() const {
 
 bool share_bytes(const Memory& a, const Memory& b) {
     if (a.desc.layout.empty() || b.desc.layout.empty()) return false;
+    if (a.first + a.bytes <= b.first || b.first + b.bytes <= a.first) return false;
     const Layout::Steps a_steps = a.desc.layout.steps();
     const Layout::Steps b_steps = b.desc.layout.steps();
     return overlap(Footprint{a.data, a_steps.lengths, a_steps.strides, a.desc.layout.itemsize},

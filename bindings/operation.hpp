@@ -24,6 +24,9 @@ enum class Op : std::int64_t {
     concat,            // axis
 };
 
+// First in the keys of reorders, which are no eager operation.
+inline constexpr std::int64_t kReorderKey = -1;
+
 constexpr bool keeps_memory_order(Op op) {
     return op == Op::shuffle || op == Op::shuffle_backward || op == Op::shuffle_channels;
 }

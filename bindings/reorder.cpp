@@ -1,6 +1,7 @@
 // reorder: copies a tensor from one layout to another.
 #include "reorder.hpp"
 
+#include "call.hpp"
 #include "dtype.hpp"
 #include "gil.hpp"
 #include "runtime/isa.hpp"
@@ -8,6 +9,7 @@
 #include "memory.hpp"
 #include "objects.hpp"
 #include "call/plan_cache.hpp"
+#include "operation.hpp"
 #include "runtime/error.hpp"
 #include "runtime/threads.hpp"
 #include "trace.hpp"
@@ -38,6 +40,22 @@ void check_rank(const MemoryDesc& desc, const char* name) {
     }
 }
 
+void check_written_once(const Layout& to, const MemoryDesc& desc) {
+    if (to.self_overlaps()) throw ValueError("dst_mem has elements that share bytes: " + desc.repr());
+}
+
+std::shared_ptr<const CallPlan> plan_reorder(const Layout& from, const Layout& to, const MemoryDesc& to_desc) {
+    PlanKey key;
+    key.push(kReorderKey);
+    push_layout(key, from);
+    push_layout(key, to);
+    return cached_plan(key, [&] {
+        check_written_once(to, to_desc);
+        return std::make_shared<const CallPlan>(kTitle, std::vector<Placement>{}, std::vector<Placement>{},
+                                                reorder_transfers(from, to));
+    });
+}
+
 void reorder(const py::object& src_mem, const py::object& dst_mem, const py::object& on) {
     const auto& src = to_object<Memory>(src_mem, "src_mem", "Memory");
     const auto& dst = to_object<Memory>(dst_mem, "dst_mem", "Memory");
@@ -54,9 +72,15 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
                          name_of(src.desc.dtype) + ": a reorder moves bits, it does not convert");
     }
     if (dst.readonly) throw ValueError("dst_mem is read-only");
-    if (to.self_overlaps()) throw ValueError("dst_mem has elements that share bytes: " + dst.desc.repr());
-    if (share_bytes(src, dst)) throw ValueError("dst_mem shares bytes with src_mem: in-place reordering is not possible");
     const onednn::DataType type = to_onednn(src.desc.dtype);
+    const bool exact = onednn_is_exact(from, to, type);
+    std::shared_ptr<const CallPlan> plan;
+    if (exact) {
+        check_written_once(to, dst.desc);
+    } else {
+        plan = plan_reorder(from, to, dst.desc);
+    }
+    if (share_bytes(src, dst)) throw ValueError("dst_mem shares bytes with src_mem: in-place reordering is not possible");
     const int threads = get_num_threads();
     const std::byte* source = src.data;
     std::byte* destination = dst.data;
@@ -64,31 +88,29 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
     const py::object source_owner = src.owner;
     const py::object destination_owner = dst.owner;
     std::optional<trace::Call> call;
-    std::optional<CallPlan> plan;
     if (trace::on() && !from.empty()) {
         call.emplace(kTitle, native_name(best_isa()));
         call->add_source(src.desc);
         call->add_destination(dst.desc);
     }
-    {
-        const ReleasedGil released;
-        bool done = false;
+    bool done = false;
+    if (exact) {
         std::string implementation;
-        if (onednn_is_exact(from, to, type)) {
-            const auto run = [&] {
-                return onednn::reorder(*src.engine, stream, type, from, source, to, destination,
-                                       onednn::threads_for(to.size()), call ? &implementation : nullptr);
-            };
-            done = call ? call->run_foreign(from.size() + to.size(), run) : run();
-            if (done && call) call->set_implementation("onednn:" + implementation);
-        }
-        if (!done) {
-            plan.emplace(kTitle, std::vector<Placement>{}, std::vector<Placement>{}, reorder_transfers(from, to));
-            if (call) {
-                call->run(*plan, &source, &destination, threads);
-            } else {
-                plan->program(&source, &destination, 1, threads).execute(&source, &destination, threads);
-            }
+        const auto run = [&] {
+            return onednn::reorder(*src.engine, stream, type, from, source, to, destination,
+                                   onednn::threads_for(to.size()), call ? &implementation : nullptr);
+        };
+        const ReleasedGil released;
+        done = call ? call->run_foreign(from.size() + to.size(), run) : run();
+        if (done && call) call->set_implementation("onednn:" + implementation);
+    }
+    if (!done) {
+        if (plan == nullptr) plan = plan_reorder(from, to, dst.desc);
+        if (call) {
+            const ReleasedGil released;
+            call->run(*plan, &source, &destination, threads);
+        } else {
+            execute_untraced(*plan, &source, &destination, 1, threads);
         }
     }
     dst.written();

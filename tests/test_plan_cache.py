@@ -29,6 +29,78 @@ def test_errors_are_not_cached():
     assert _core._cached_plans() == 0
 
 
+def planned_once(call, capfd):
+    """Whether the first call plans, and a second one, on other memory, does not."""
+    dm.clear_caches()
+    misses = []
+    for _ in range(2):
+        dm.set_verbose(2)
+        try:
+            call()
+        finally:
+            dm.set_verbose(0)
+        misses.append(capfd.readouterr().out.count("create:cache_miss"))
+    return misses[0] > 0 and misses[1] == 0 and _core._cached_plans() == 1
+
+
+@pytest.mark.parametrize("layout", ["nhwc", "nChw16c", "nChw8c"])
+@pytest.mark.parametrize("dtype", ["f2", "i8"])
+def test_reorders_are_planned_once(layout, dtype, capfd):
+    plain, other = dm.MemoryDesc((2, 20, 3, 3), dtype), dm.MemoryDesc((2, 20, 3, 3), dtype, layout)
+    assert planned_once(lambda: dm.reorder(dm.Memory(plain), dm.Memory(other)), capfd)
+    assert planned_once(lambda: dm.reorder(dm.Memory(other), dm.Memory(plain)), capfd)
+
+
+def test_each_reorder_has_a_plan_of_its_own():
+    dm.clear_caches()
+    shape = (2, 16, 4, 4)
+    x = np.arange(512, dtype="i8").reshape(shape)
+    layouts = ["nchw", "nhwc", "nChw16c", "nChw8c", "ABcd16a16b"]
+    for _ in range(2):
+        for first in layouts:
+            for second in layouts:
+                a, b, c = (dm.Memory(dm.MemoryDesc(shape, "i8", layout)) for layout in (first, second, "nchw"))
+                dm.reorder(dm.Memory(dm.MemoryDesc.of(x), buffer=x), a)
+                dm.reorder(a, b)
+                dm.reorder(b, c)
+                assert (c.numpy() == x).all()
+        assert _core._cached_plans() == len(layouts) ** 2
+
+
+@pytest.mark.parametrize("out", [False, True])
+@pytest.mark.parametrize("shuffle", [dm.shuffle, dm.shuffle_backward, dm.shuffle_channels])
+def test_blocked_shuffles_are_planned_once(shuffle, out, capfd):
+    md = dm.MemoryDesc((2, 20, 3, 3), "i8", "nChw8c")
+    mem = dm.Memory(md)
+    assert planned_once(lambda: shuffle(mem, 1, 4, out=dm.Memory(md) if out else None), capfd)
+
+
+def test_each_blocked_shuffle_has_a_plan_of_its_own():
+    dm.clear_caches()
+    shape = (2, 24, 3, 3)
+    x = np.arange(432, dtype="i8").reshape(shape)
+    for _ in range(2):
+        for layout in ("nchw", "nhwc", "nChw8c", "nChw16c"):
+            mem = dm.Memory(dm.MemoryDesc(shape, "i8", layout))
+            dm.reorder(dm.Memory(dm.MemoryDesc.of(x), buffer=x), mem)
+            for call in (dm.shuffle, dm.shuffle_backward, dm.shuffle_channels):
+                for count in (4, 6):
+                    plain = dm.Memory(dm.MemoryDesc.of(x))
+                    dm.reorder(call(mem, 1, count), plain)
+                    assert (plain.numpy() == call(x, 1, count)).all()
+
+
+def test_refused_blocked_shuffles_are_not_cached():
+    dm.clear_caches()
+    mem = dm.Memory(dm.MemoryDesc((2, 20, 3, 3), "i8", "nChw8c"))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="group_size"):
+            dm.shuffle(mem, 1, 3)
+        with pytest.raises(np.exceptions.AxisError):
+            dm.shuffle(mem, 4, 2)
+    assert _core._cached_plans() == 0
+
+
 def test_bounded():
     dm.clear_caches()
     for n in range(1, 1500):

@@ -59,6 +59,17 @@ private:
     std::uint64_t generation_ = 0;
 };
 
+// The plan of this key; `build` makes it where none is cached.
+template <class Build>
+std::shared_ptr<const CallPlan> cached_plan(const PlanKey& key, const Build& build) {
+    const std::uint64_t hash = key.hash();
+    LocalPlans& plans = LocalPlans::of_thread();
+    if (auto found = plans.find(key, hash)) return found;
+    std::shared_ptr<const CallPlan> made = build();
+    plans.insert(key, hash, made);
+    return made;
+}
+
 void clear_plans() noexcept;
 
 // What the shared cache holds.

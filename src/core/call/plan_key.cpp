@@ -1,6 +1,8 @@
 // The key of a plan in the cache: numbers on the stack, compared word by word.
 #include "call/plan_key.hpp"
 
+#include "layout/layout.hpp"
+
 namespace dnnmove {
 
 void PlanKey::push_slowly(std::int64_t word) {
@@ -11,6 +13,17 @@ void PlanKey::push_slowly(std::int64_t word) {
     }
     heap_.push_back(word);
     ++size_;
+}
+
+void push_layout(PlanKey& key, const Layout& layout) {
+    key.push(layout.itemsize);
+    key.push(static_cast<std::int64_t>(layout.ndim()));
+    key.push(layout.dims);
+    key.push(layout.padded_dims);
+    key.push(layout.strides);
+    key.push(static_cast<std::int64_t>(layout.inner_blocks.size()));
+    key.push(layout.inner_blocks);
+    key.push(layout.inner_indices);
 }
 
 }  // namespace dnnmove

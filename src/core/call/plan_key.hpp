@@ -57,4 +57,9 @@ private:
     std::vector<std::int64_t> heap_;
 };
 
+struct Layout;
+
+// All of a layout that decides where its elements and its padding lie, counted from element (0, 0, ...).
+void push_layout(PlanKey& key, const Layout& layout);
+
 }  // namespace dnnmove
