@@ -1,16 +1,44 @@
 """The pages under docs/: their code runs, and explain() uses no word that they do not."""
 
+import doctest
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
+import pytest
+
 import dnnmove as dm
 
+NEEDS = {"ir.md": ["defusedxml"]}
+INTEGRATIONS = {"dnnmove.ir": ["defusedxml"]}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
-def test_the_code_runs():
-    for block in re.findall(r"```python\n(.*?)```", (DOCS / "onednn.md").read_text(), re.DOTALL):
-        exec(block, {})
+@pytest.mark.parametrize("page", sorted(page.name for page in DOCS.glob("*.md")))
+def test_the_code_runs(page, tmp_path, monkeypatch):
+    """Each page's blocks in their order, in one namespace and an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for module in NEEDS.get(page, []):
+        pytest.importorskip(module)
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL):
+        exec(block, names)
+
+
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_the_examples_of_integrations_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for module in INTEGRATIONS[name]:
+        pytest.importorskip(module)
+    found = importlib.import_module(name)
+    tests = [found] if not hasattr(found, "__path__") else [found, *map(importlib.import_module, below(found))]
+    failures = [doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed for module in tests]
+    assert not any(failures)
+
+
+def below(package):
+    return [module.name for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")]
 
 
 def test_kernels_are_explained():
