@@ -8,6 +8,7 @@ import types
 import pytest
 
 import dnnmove as dm
+import dnnmove.torch
 
 NOTHING = {  # return nothing
     "clear_caches",
@@ -38,6 +39,7 @@ def public_things():
     for name in dm.__all__:
         if not name.startswith("_"):
             visit(name, getattr(dm, name))
+    visit("torch", dnnmove.torch)
     return found
 
 
@@ -89,10 +91,14 @@ def test_every_parameter_is_documented(name):
 def test_results_and_examples_are_documented(name):
     thing = THINGS[name]
     found = sections(inspect.getdoc(thing))
-    top = name.count(".") == (1 if name.startswith("tuning.") else 0)
+    top = name.count(".") == (1 if name.startswith(("tuning.", "torch.")) else 0)
     if not inspect.isclass(thing) and name not in NOTHING and not name.endswith((".wait", ".execute")):
         assert "Returns" in found
-    if top and name not in ("BuiltChain", "LazyArray"):  # only made by others, whose examples they are in
+    if top and name not in (
+        "BuiltChain",
+        "LazyArray",
+        "torch.ChainFunction",
+    ):  # only made by others, whose examples they are in
         assert "Examples" in found
 
 

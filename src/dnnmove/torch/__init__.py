@@ -1,0 +1,20 @@
+"""Differentiable data movement for PyTorch: dnnmove's operations on CPU tensors, with gradients, under every transform.
+
+The eager functions of `dnnmove` take tensors too, but give results without gradients. These know autograd,
+``torch.compile``, ``torch.export`` and ``torch.func``, through the operators ``torch.ops.dnnmove``; a plain eager call
+goes to the engine directly. `import dnnmove` does not import this module, nor torch.
+"""
+
+from dnnmove.torch._chain import ChainFunction, chain
+from dnnmove.torch._functions import broadcast, channel_shuffle, transpose, variadic_split
+from dnnmove.torch._modules import ChannelShuffle
+
+__all__ = [
+    "ChainFunction",
+    "ChannelShuffle",
+    "broadcast",
+    "chain",
+    "channel_shuffle",
+    "transpose",
+    "variadic_split",
+]

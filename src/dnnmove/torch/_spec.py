@@ -1,0 +1,92 @@
+"""A built chain as text, which an operator's argument and an exported program can hold, and back."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any, NamedTuple
+
+import ml_dtypes  # noqa: F401  (np.dtype knows its names from here on)
+import numpy as np
+import torch
+
+from dnnmove import BuiltChain, Chain, MemoryDesc
+
+__all__ = ["Call", "Spec", "built_for", "read", "spec_of", "steps_on"]
+
+
+class Call(NamedTuple):
+    """A step as it was called."""
+
+    method: str
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
+class Spec(NamedTuple):
+    """What a chain was built from."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # elements
+    dtype: str
+    calls: tuple[Call, ...]
+    options: dict[str, Any]  # of Chain.build
+    splits: bool
+
+    def text(self) -> str:
+        """JSON, equal for equal chains."""
+        calls = [[name, _plain(args), {k: _plain(v) for k, v in words.items()}] for name, args, words in self.calls]
+        parts = [self.shape, self.strides, self.dtype, calls, self.options, self.splits]
+        return json.dumps(parts, separators=(",", ":"), sort_keys=True)
+
+
+def spec_of(built: BuiltChain) -> Spec:
+    """Read from what a pickle of the chain holds; TypeError where torch does not know the dtype."""
+    pickled: Any = built.__reduce__()
+    chain, max_nests, tune = pickled[1]
+    calls = tuple(Call(*call) for call in chain.__reduce__()[1][1])
+    desc = built.src_desc
+    if not desc.dtype.isnative or not isinstance(getattr(torch, desc.dtype.name, None), torch.dtype):
+        raise TypeError(f"built ({built!r}) moves dtype {desc.dtype}, which torch does not have")
+    options = {"max_nests": max_nests, "tune": tune}
+    return Spec(desc.dims, desc.strides or (), desc.dtype.name, calls, options, not hasattr(built, "dst_desc"))
+
+
+def _plain(value: Any) -> Any:
+    """An argument as JSON can hold it."""
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if value is Ellipsis:
+        return {"slice": []}
+    return [_plain(entry) for entry in value] if isinstance(value, tuple) else value
+
+
+def _argument(value: Any) -> Any:
+    """An argument from what JSON holds."""
+    if isinstance(value, dict):
+        return slice(*value["slice"]) if value["slice"] else Ellipsis
+    return tuple(_argument(entry) for entry in value) if isinstance(value, list) else value
+
+
+@functools.lru_cache(maxsize=256)
+def read(text: str) -> Spec:
+    """The spec whose text that is."""
+    shape, strides, dtype, calls, options, splits = json.loads(text)
+    steps = [Call(name, _argument(args), {k: _argument(v) for k, v in words.items()}) for name, args, words in calls]
+    return Spec(tuple(shape), tuple(strides), dtype, tuple(steps), options, splits)
+
+
+def steps_on(calls: tuple[Call, ...], desc: MemoryDesc) -> Chain:
+    """The steps, taken from another source."""
+    chain = Chain(desc)
+    for name, arguments, keywords in calls:
+        chain = getattr(chain, name)(*arguments, **keywords)
+    return chain
+
+
+@functools.lru_cache(maxsize=256)
+def built_for(text: str, strides: tuple[int, ...] | None = None) -> BuiltChain:
+    """The chain of `text`; for a source of these strides (elements) where they are given."""
+    spec = read(text)
+    desc = MemoryDesc(spec.shape, np.dtype(spec.dtype), spec.strides if strides is None else strides)
+    return steps_on(spec.calls, desc).build(**spec.options)

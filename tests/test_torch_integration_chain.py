@@ -1,0 +1,160 @@
+"""dnnmove.torch.chain: random chains, their adjoints, layouts, batches, and chains that have no gradient."""
+
+import copy
+import os
+import pickle
+import random
+
+import chains
+import numpy as np
+import pytest
+import torch
+from torch_cases import parts, some
+
+import dnnmove as dm
+import dnnmove.torch as dt
+from dnnmove.torch import _adjoint
+from dnnmove.torch._spec import read, spec_of
+
+COUNT = {"quick": 150, "ci": 600, "full": 5000}.get(os.environ.get("DNNMOVE_TEST_PROFILE", "ci"), 600)
+DTYPES = "bool uint8 int32 uint16 float16 bfloat16 float8_e4m3fn float8_e5m2 complex64"
+
+
+@pytest.fixture
+def numbers(monkeypatch):
+    """Random chains of one dtype that has gradients."""
+    monkeypatch.setattr(chains, "DTYPES", [np.dtype("f8")])
+
+
+def test_random_chains_and_their_adjoints(numbers):
+    """The adjoint adds each element of the gradient to where the forward took the element from."""
+    for seed in range(COUNT):
+        source, chain, _, splits = chains.random_chain(random.Random(seed), dm.Chain.of)
+        f = dt.chain(chain.build())
+        assert read(f._text) == spec_of(f.built)
+        places = torch.arange(source.size, dtype=torch.float64).reshape(source.shape)
+        x = some(source.shape, seed=seed, requires_grad=True)
+        results = f(x)
+        assert isinstance(results, tuple) == splits
+        if not parts(results):
+            continue
+        upstream = [some(y.shape, seed=seed + 1) for y in parts(results)]
+        expected = torch.zeros(source.size, dtype=torch.float64)
+        for y, place, gradient in zip(parts(results), parts(f(places)), upstream, strict=True):
+            assert torch.equal(y, x.detach().reshape(-1)[place.long()])
+            expected.index_add_(0, place.reshape(-1).long(), gradient.reshape(-1))
+        (gradient,) = torch.autograd.grad(parts(results), x, upstream)
+        torch.testing.assert_close(gradient, expected.reshape(source.shape), rtol=1e-12, atol=1e-12)
+
+
+def test_every_step_has_an_adjoint():
+    known = {*_adjoint._STAGES, *_adjoint._SPLITS, "branch"}
+    assert set(dm._core._steps) <= known | WITHOUT_GRADIENT
+
+
+WITHOUT_GRADIENT = set()
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 7])
+def test_other_batches(count):
+    built = dm.Chain(dm.MemoryDesc((4, 6, 3), "float64")).shuffle_channels(1, 2).reshape((-1, 9)).split(1, 3).build()
+    f = dt.chain(built)
+    x = some((count, 6, 3), requires_grad=True)
+    results = f(x)
+    for y, right in zip(results, built(x.detach()), strict=True):
+        assert torch.equal(y, right)
+    sum(y.square().sum() for y in results).backward()
+    assert torch.equal(x.grad, 2 * x)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_any_layout(requires_grad):
+    f = dt.chain(
+        dm.Chain(dm.MemoryDesc((2, 6, 4, 3), "float64")).shuffle_channels(1, 2).transpose((0, 2, 3, 1)).build()
+    )
+    whole = some((4, 6, 4, 6))
+    for x in (
+        some().contiguous(memory_format=torch.channels_last),
+        whole[:2, :, :, ::2],
+        whole[1:2, :, :, 3:].expand(2, 6, 4, 3),
+        some((3, 4, 6, 2)).permute(3, 2, 1, 0)[:1],
+    ):
+        x = x.detach().requires_grad_(requires_grad)
+        expected = torch.channel_shuffle(x, 2).permute(0, 2, 3, 1)
+        y = f(x)
+        assert torch.equal(y, expected)
+        assert y.is_contiguous()
+        if requires_grad:
+            upstream = some(y.shape)
+            for gradient, right in zip(
+                torch.autograd.grad(y, x, upstream), torch.autograd.grad(expected, x, upstream), strict=True
+            ):
+                assert torch.equal(gradient, right)
+
+
+def test_permutations_go_back_in_one_chain(monkeypatch):
+    """The backward of a chain of permutations is one chain, which is one pass where the forward is."""
+    made = []
+    plain = dt._chain.chain
+    monkeypatch.setattr(dt._chain, "chain", lambda built: made.append(built) or plain(built))
+    _adjoint.adjoint_of.cache_clear()
+    steps = dm.Chain(dm.MemoryDesc((2, 6, 4, 8), "float64")).shuffle_channels(1, 2).flip(3).transpose((0, 2, 3, 1))
+    x = some((2, 6, 4, 8), requires_grad=True)
+    dt.chain(steps.build())(x).sum().backward()
+    assert [built.passes for built in made[-1:]] == [1]
+    assert len(made) == 1
+    _adjoint.adjoint_of.cache_clear()
+
+
+@pytest.mark.parametrize("name", DTYPES.split())
+def test_dtypes(name):
+    dtype = getattr(torch, name)
+    bits = torch.arange(24 * dtype.itemsize, dtype=torch.uint8).reshape(2, 3, 4 * dtype.itemsize)
+    bits = bits.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize])
+    y = dt.chain(dm.Chain(dm.MemoryDesc((2, 3, 4), name)).flip(1).transpose().build())(bits.view(dtype))
+    assert y.dtype is dtype
+    assert torch.equal(y.view(bits.dtype), bits.flip(1).permute(2, 1, 0))
+
+
+def test_chains_that_torch_cannot_take(errors_name):
+    for dtype in (">f4", "V3", "M8[s]", [("a", "u1")]):
+        built = dm.Chain.of(np.zeros((2, 3), dtype)).transpose().build()
+        errors_name(TypeError, lambda built=built: dt.chain(built), "built (", "which torch does not have")
+    steps = dm.Chain(dm.MemoryDesc((2, 3), "float32")).transpose()
+    for wrong in (steps, None, lambda x: x):
+        errors_name(TypeError, lambda wrong=wrong: dt.chain(wrong), "built must be a BuiltChain", type(wrong).__name__)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_errors(requires_grad, errors_name):
+    f = dt.chain(dm.Chain(dm.MemoryDesc((2, 6), "float32")).shuffle_channels(0, 2).build())
+    for x, error, words in (
+        (some((2, 7), torch.float32), ValueError, ["x", "(2, 7)", "(2, 6)"]),
+        (some((2,), torch.float32), ValueError, ["x", "(2, 6)"]),
+        (some((4, 6), torch.float32), ValueError, ["x", "(4, 6)"]),
+        (some((2, 6)), ValueError, ["x", "float64", "float32"]),
+    ):
+        errors_name(error, lambda x=x: f(x.requires_grad_(requires_grad)), *words)
+        if tuple(x.shape) != (4, 6):
+            errors_name(error, lambda x=x: f(x.detach().to("meta")), *words)
+
+
+def test_a_step_without_gradient_is_named_before_anything_runs(monkeypatch, errors_name):
+    monkeypatch.delitem(_adjoint._STAGES, "roll")
+    f = dt.chain(dm.Chain(dm.MemoryDesc((2, 6), "float64")).transpose().roll(1).build())
+    x = some((2, 6), requires_grad=True)
+    errors_name(ValueError, lambda: f(x), "x requires grad", "step 2 (roll)", "no_grad")
+    assert f(x.detach()).shape == (6, 2)
+    with torch.no_grad():
+        assert f(x).shape == (6, 2)
+
+
+def test_the_object():
+    built = dm.Chain(dm.MemoryDesc((2, 6), "float64")).transpose().build()
+    f = dt.chain(built)
+    assert f.built is built
+    assert repr(f) == f"dnnmove.torch.chain({built!r})"
+    x = some((2, 6))
+    for again in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
+        assert again.built == built
+        assert torch.equal(again(x), x.t())
