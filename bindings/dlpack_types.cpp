@@ -1,18 +1,12 @@
-// What DLPack calls a data type, a Python type that speaks it, and memory handed over through it.
+// What DLPack calls a data type, and a Python type that speaks it.
 #include "dlpack_types.hpp"
 
 #include <pybind11/pybind11.h>
 
-#include <cstdlib>
-#include <cstring>
-#include <new>
 #include <vector>
 
 #include "errors.hpp"
 #include "memory.hpp"
-#include "operand.hpp"
-#include "runtime/buffer_pool.hpp"
-#include "view/dims.hpp"
 
 namespace dnnmove {
 namespace {
@@ -78,19 +72,6 @@ void load_ml_types() {
     loaded = true;
 }
 
-// One block of memory: both managed forms and the dims; the data is a second block.
-struct Block {
-    DLManagedTensorVersioned versioned;
-    DLManagedTensor legacy;
-    void* memory;
-};
-
-void free_block(void* context) noexcept {
-    auto* block = static_cast<Block*>(context);
-    free_buffer(block->memory);
-    std::free(block);
-}
-
 // torch.Tensor where torch is imported; null otherwise. Borrowed from the module.
 PyRef torch_attribute(const char* module_name, const char* name) {
     PyObject* modules = PyImport_GetModuleDict();
@@ -129,73 +110,6 @@ ArrayType inspect(PyTypeObject* type) {
     return found;
 }
 
-// ---- The exporter: an object with __dlpack__ and __dlpack_device__. ----
-
-struct Exporter {
-    PyObject_HEAD
-    DLManagedTensorVersioned* tensor;
-};
-
-void exporter_dealloc(PyObject* self) {
-    PyTypeObject* type = Py_TYPE(self);
-    auto* tensor = reinterpret_cast<Exporter*>(self)->tensor;
-    if (tensor != nullptr) tensor->deleter(tensor);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
-void drop_versioned(PyObject* capsule) {
-    if (PyCapsule_IsValid(capsule, "dltensor_versioned") == 0) return;
-    auto* tensor = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
-    tensor->deleter(tensor);
-}
-
-void drop_legacy(PyObject* capsule) {
-    if (PyCapsule_IsValid(capsule, "dltensor") == 0) return;
-    auto* tensor = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-    tensor->deleter(tensor);
-}
-
-PyObject* exporter_dlpack(PyObject* self, PyObject*, PyObject* keywords) {
-    auto* exporter = reinterpret_cast<Exporter*>(self);
-    if (exporter->tensor == nullptr) {
-        PyErr_SetString(PyExc_BufferError, "the memory was given away already");
-        return nullptr;
-    }
-    PyObject* version = keywords == nullptr ? nullptr : PyDict_GetItemString(keywords, "max_version");
-    const bool versioned = version != nullptr && PyTuple_Check(version) && PyTuple_GET_SIZE(version) > 0 &&
-                           PyLong_AsLong(PyTuple_GET_ITEM(version, 0)) >= 1;
-    PyErr_Clear();
-    DLManagedTensorVersioned* tensor = exporter->tensor;
-    PyObject* capsule = nullptr;
-    if (versioned) {
-        capsule = PyCapsule_New(tensor, "dltensor_versioned", drop_versioned);
-    } else {
-        capsule = PyCapsule_New(&static_cast<Block*>(tensor->manager_ctx)->legacy, "dltensor", drop_legacy);
-    }
-    if (capsule != nullptr) exporter->tensor = nullptr;
-    return capsule;
-}
-
-PyObject* exporter_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", static_cast<int>(kDLCPU), 0); }
-
-PyTypeObject* exporter_type() {
-    static PyTypeObject* type = nullptr;
-    if (type == nullptr) {
-        static PyMethodDef methods[] = {
-            {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(exporter_dlpack)),
-             METH_VARARGS | METH_KEYWORDS, nullptr},
-            {"__dlpack_device__", exporter_device, METH_NOARGS, nullptr},
-            {nullptr, nullptr, 0, nullptr}};
-        static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(exporter_dealloc)},
-                                      {Py_tp_methods, methods},
-                                      {0, nullptr}};
-        static PyType_Spec spec = {"dnnmove._core._Exporter", sizeof(Exporter), 0, Py_TPFLAGS_DEFAULT, slots};
-        type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-    }
-    return type;
-}
-
 }  // namespace
 
 PyRef descr_of(DLDataType type) {
@@ -205,6 +119,31 @@ PyRef descr_of(DLDataType type) {
     }
     const MlType* const ml_type = find_ml_type(type);
     return ml_type == nullptr ? PyRef{} : PyRef::share(ml_type->descr);
+}
+
+std::optional<DLDataType> dlpack_type_of(PyArray_Descr* descr) {
+    if (!PyArray_ISNBO(descr->byteorder) || PyDataType_HASSUBARRAY(descr)) return {};
+    if (descr->type_num >= NPY_USERDEF) {
+        load_ml_types();
+        for (const MlType& entry : ml_types) {
+            const auto* known = reinterpret_cast<const PyArray_Descr*>(entry.descr);
+            if (known != nullptr && known->type_num == descr->type_num) return DLDataType{entry.code, entry.bits, 1};
+        }
+        return {};
+    }
+    const auto bits = static_cast<std::uint8_t>(8 * PyDataType_ELSIZE(descr));
+    DLDataType type{kDLBool, bits, 1};
+    switch (descr->kind) {
+        case 'b': break;
+        case 'i': type.code = kDLInt; break;
+        case 'u': type.code = kDLUInt; break;
+        case 'f': type.code = kDLFloat; break;
+        case 'c': type.code = kDLComplex; break;
+        default: return {};
+    }
+    // Not longdouble, whose size alone does not say what it is.
+    if (type_number(type) == NPY_NOTYPE) return {};
+    return type;
 }
 
 std::string name_of(DLDataType type) {
@@ -232,52 +171,6 @@ ArrayType array_type_of(PyTypeObject* type) {
         known->push_back(found);
     }
     return found;
-}
-
-DLManagedTensorVersioned* allocate_tensor(DLDataType dtype, std::int64_t itemsize, std::span<const std::int64_t> shape,
-                                          std::span<const std::int64_t> strides) {
-    const std::size_t ndim = shape.size();
-    auto* block = static_cast<Block*>(std::malloc(sizeof(Block) + 2 * ndim * sizeof(std::int64_t)));
-    if (block == nullptr) throw std::bad_alloc();
-    auto* dims = reinterpret_cast<std::int64_t*>(block + 1);
-    std::int64_t stride = 1;
-    std::int64_t count = 1;
-    for (std::size_t axis = ndim; axis-- > 0;) {
-        dims[axis] = shape[axis];
-        dims[ndim + axis] = strides.empty() ? stride : strides[axis] / itemsize;
-        stride *= shape[axis] > 0 ? shape[axis] : 1;
-        count *= shape[axis];
-    }
-    const Extent extent = strides.empty() ? Extent{0, count * itemsize} : extent_of(shape, strides, itemsize);
-    const auto bytes = static_cast<std::size_t>(extent.high - extent.low);
-    const bool gaps = bytes != static_cast<std::size_t>(count * itemsize);
-    block->memory = bytes == 0 ? nullptr : gaps ? allocate_zeroed_buffer(bytes) : allocate_buffer(bytes);
-    if (bytes > 0 && block->memory == nullptr) {
-        std::free(block);
-        throw std::bad_alloc();
-    }
-    void* data = bytes == 0 ? nullptr : static_cast<std::byte*>(block->memory) - extent.low;
-    const DLTensor tensor{data, {kDLCPU, 0}, static_cast<std::int32_t>(ndim), dtype, dims, dims + ndim, 0};
-    block->versioned.version = {1, 0};
-    block->versioned.manager_ctx = block;
-    block->versioned.deleter = [](DLManagedTensorVersioned* self) { free_block(self->manager_ctx); };
-    block->versioned.flags = 0;
-    block->versioned.dl_tensor = tensor;
-    block->legacy.dl_tensor = tensor;
-    block->legacy.manager_ctx = block;
-    block->legacy.deleter = [](DLManagedTensor* self) { free_block(self->manager_ctx); };
-    return &block->versioned;
-}
-
-PyRef make_exporter(DLManagedTensorVersioned* tensor) {
-    PyTypeObject* type = exporter_type();
-    PyObject* object = type == nullptr ? nullptr : type->tp_alloc(type, 0);
-    if (object == nullptr) {
-        tensor->deleter(tensor);
-        throw PythonError{};
-    }
-    reinterpret_cast<Exporter*>(object)->tensor = tensor;
-    return PyRef::steal(object);
 }
 
 }  // namespace dnnmove

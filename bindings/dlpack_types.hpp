@@ -1,11 +1,11 @@
-// What DLPack calls a data type, a Python type that speaks it, and memory handed over through it.
+// What DLPack calls a data type, and a Python type that speaks it.
 #pragma once
 
 #include "numpy_api.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
 
 #include "dlpack/dlpack.h"
@@ -15,6 +15,8 @@ namespace dnnmove {
 
 // The NumPy dtype of `type`; null (no exception set) where there is none.
 PyRef descr_of(DLDataType type);
+// The DLPack type of a NumPy dtype; none where DLPack has none: byte-swapped, structured, text, times.
+std::optional<DLDataType> dlpack_type_of(PyArray_Descr* descr);
 // "bfloat16", "dlpack type code 17 of 4 bits x 2".
 std::string name_of(DLDataType type);
 
@@ -30,13 +32,5 @@ struct ArrayType {
 };
 // May run Python code where the type is new.
 ArrayType array_type_of(PyTypeObject* type);
-
-// New memory as a DLPack tensor: 64-byte aligned, uninitialised (gaps zeroed), with its own copy of
-// shape and strides (bytes, not overlapping; empty for C-contiguous). The owner calls deleter once.
-DLManagedTensorVersioned* allocate_tensor(DLDataType dtype, std::int64_t itemsize, std::span<const std::int64_t> shape,
-                                          std::span<const std::int64_t> strides);
-
-// An object whose __dlpack__ gives `tensor` away; takes ownership.
-PyRef make_exporter(DLManagedTensorVersioned* tensor);
 
 }  // namespace dnnmove

@@ -116,9 +116,8 @@ PyTypeObject* function_type() {
     return type;
 }
 
-// pybind11's function in a class's or module's attribute; null where it is none, or a method that Python calls itself.
+// pybind11's function in a class's or module's attribute; null where it is none.
 py::object target_of(const std::string& name, py::handle value) {
-    if (name.starts_with("__") && name != "__init__") return {};
     py::object target = py::reinterpret_borrow<py::object>(value);
     if (py::isinstance<py::staticmethod>(value)) target = value.attr("__func__");
     PyObject* function = PyInstanceMethod_Check(target.ptr()) ? PyInstanceMethod_GET_FUNCTION(target.ptr()) : target.ptr();
@@ -126,7 +125,7 @@ py::object target_of(const std::string& name, py::handle value) {
     if (!PyCFunction_Check(function)) return {};
     PyObject* const self = PyCFunction_GET_SELF(function);
     if (self == nullptr || PyModule_Check(self)) return {};
-    // Of private functions those that say their signature.
+    // Of private functions, and of methods that Python calls itself, those that say their signature.
     const char* doc = reinterpret_cast<PyCFunctionObject*>(function)->m_ml->ml_doc;
     if (name.starts_with("_") && (doc == nullptr || !std::string_view(doc).starts_with(name + "("))) return {};
     return py::reinterpret_borrow<py::object>(function);

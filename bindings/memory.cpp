@@ -6,6 +6,7 @@
 #include "dtype.hpp"
 #include "errors.hpp"
 #include "function.hpp"
+#include "memory_owner.hpp"
 #include "objects.hpp"
 #include "runtime/buffer_pool.hpp"
 #include "runtime/error.hpp"
@@ -15,12 +16,6 @@ namespace py = pybind11;
 namespace dnnmove::python {
 namespace {
 
-// An array argument that a Memory keeps: the object, and what was read from it.
-struct HeldArray {
-    py::object object;
-    Operand operand;
-};
-
 std::string describe(const Operand& array) {
     const Dims shape(array.shape().begin(), array.shape().end());
     const Dims strides(array.strides().begin(), array.strides().end());
@@ -28,17 +23,8 @@ std::string describe(const Operand& array) {
            to_string(strides) + " bytes";
 }
 
-// A view of `bytes` bytes of `memory` from `first`.
-py::array bytes_of(const py::object& self) {
-    const auto& memory = self.cast<const Memory&>();
-    py::array view(py::dtype::of<std::uint8_t>(), {static_cast<py::ssize_t>(memory.bytes)}, {py::ssize_t{1}}, memory.first,
-                   self);
-    if (memory.readonly) view.attr("setflags")(py::arg("write") = false);
-    return view;
-}
-
 Memory raw(const MemoryDesc& desc, const py::object& owner, void* bytes, bool readonly) {
-    Memory memory{desc, nullptr, nullptr, static_cast<std::byte*>(bytes), desc.layout.size(), readonly, owner, {}};
+    Memory memory{desc, nullptr, nullptr, static_cast<std::byte*>(bytes), desc.layout.size(), readonly, owner};
     memory.data = memory.first + desc.layout.origin();
     return memory;
 }
@@ -55,25 +41,23 @@ Memory raw(const MemoryDesc& desc, const py::object& owner, void* bytes, bool re
 
 Memory Memory::allocate(const MemoryDesc& desc, std::shared_ptr<onednn::Engine> engine) {
     const auto size = static_cast<std::size_t>(desc.layout.size());
-    std::unique_ptr<void, void (*)(void*)> block(allocate_zeroed_buffer(size), &free_buffer);
+    void* const block = allocate_zeroed_buffer(size);
     if (block == nullptr) throw std::bad_alloc();
-    const py::capsule owner(block.get(), [](void* pointer) { free_buffer(pointer); });
-    Memory memory = raw(desc, owner, block.release(), false);
+    Memory memory = raw(desc, own_block(block), block, false);
     memory.engine = engine ? std::move(engine) : onednn::Engine::cpu();
     return memory;
 }
 
-Memory Memory::of_array(const MemoryDesc& desc, py::handle array, const std::string& name) {
-    auto held = std::make_unique<HeldArray>();
-    held->object = py::reinterpret_borrow<py::object>(array);
-    held->operand.read_to_keep(array.ptr(), name);
-    const Operand& operand = held->operand;
+Memory Memory::of_array(const MemoryDesc& desc, py::handle array, const std::string& name, py::object keeper) {
+    auto held = std::make_unique<Operand>();
+    held->read_to_keep(array.ptr(), name);
+    const Operand& operand = *held;
     if (!desc.matches(operand)) throw ValueError(name + " is " + describe(operand) + " but must be as " + desc.repr() + " says");
-    Memory memory{desc, onednn::Engine::cpu(), operand.data(), nullptr, desc.layout.span(), !operand.writeable(), {}, {}};
+    Memory memory{desc, onednn::Engine::cpu(), operand.data(), nullptr, desc.layout.span(), !operand.writeable(), {}};
     memory.first = memory.data + desc.layout.lowest();
-    if (operand.kind() == Operand::Kind::torch) memory.tensor = held->object;
-    memory.owner = py::capsule(held.get(), [](void* pointer) { delete static_cast<HeldArray*>(pointer); });
-    held.release();
+    if (!keeper) keeper = py::reinterpret_borrow<py::object>(array);
+    // Another Memory's owner is shared: that Memory may be given other bytes later.
+    memory.owner = operand.memory() != nullptr ? operand.memory()->owner : own_array(std::move(keeper), std::move(held));
     return memory;
 }
 
@@ -82,45 +66,59 @@ Memory Memory::over(const MemoryDesc& desc, py::handle buffer, std::shared_ptr<o
         memory.engine = engine ? engine : onednn::Engine::cpu();
         return memory;
     };
-    if (is_array(buffer.ptr())) {
-        Operand operand;
-        operand.read(buffer.ptr(), "buffer", Access::write);
-        if (desc.matches(operand)) return finish(of_array(desc, buffer, "buffer"));
-        const bool bytes = operand.ndim() == 1 && dtype_of(operand).equal(py::dtype::of<std::uint8_t>());
-        if (!bytes || operand.shape()[0] != desc.layout.size() || (operand.shape()[0] > 1 && operand.strides()[0] != 1)) {
-            refuse(desc, describe(operand));
+    py::object array = py::reinterpret_borrow<py::object>(buffer);
+    py::object keeper;
+    if (!is_array(buffer.ptr())) {
+        if (PyObject_CheckBuffer(buffer.ptr()) == 0) {
+            throw py::type_error("buffer (" + type_name(buffer.ptr()) +
+                                 ") must be an array or an object with the buffer protocol");
         }
-        Memory memory = of_array(MemoryDesc::of(operand), buffer, "buffer");
-        Memory flat = raw(desc, memory.owner, memory.data, memory.readonly);
-        flat.tensor = memory.tensor;
-        return finish(std::move(flat));
+        // The memoryview keeps the exporter's buffer open, and the garbage collector sees through it.
+        keeper = py::memoryview(array);
+        array = py::module_::import("numpy").attr("asarray")(keeper);
     }
-    if (PyObject_CheckBuffer(buffer.ptr()) == 0) {
-        throw py::type_error("buffer (" + type_name(buffer.ptr()) +
-                             ") must be an array or an object with the buffer protocol");
+    Operand operand;
+    operand.read(array.ptr(), "buffer", Access::write);
+    if (desc.matches(operand)) return finish(of_array(desc, array, "buffer", std::move(keeper)));
+    const bool bytes = operand.ndim() == 1 && dtype_of(operand).equal(py::dtype::of<std::uint8_t>());
+    if (!bytes || operand.shape()[0] != desc.layout.size() || (operand.shape()[0] > 1 && operand.strides()[0] != 1)) {
+        refuse(desc, describe(operand));
     }
-    // NumPy keeps the exporter's buffer open for as long as the array lives.
-    const py::object array =
-        py::module_::import("numpy").attr("asarray")(py::memoryview(py::reinterpret_borrow<py::object>(buffer)));
-    return over(desc, array, std::move(engine));
+    const Memory memory = of_array(MemoryDesc::of(operand), array, "buffer", std::move(keeper));
+    return finish(raw(desc, memory.owner, memory.data, memory.readonly));
 }
 
-py::array Memory::numpy(py::handle self) const {
+void Memory::check_alive() const {
+    if (!owner) throw std::runtime_error("this Memory has no bytes any longer: the garbage collector took it");
+}
+
+py::array Memory::numpy() const {
     if (desc.layout.blocked()) {
-        throw ValueError("numpy() needs a plain layout, this memory is " + desc.repr() + ": reorder it first");
+        throw ValueError("a NumPy array needs a plain layout, this memory is " + desc.repr() +
+                         ": reorder it first, or take its raw .bytes");
     }
+    check_alive();
     const std::vector<py::ssize_t> shape(desc.layout.dims.begin(), desc.layout.dims.end());
     const std::vector<py::ssize_t> strides(desc.layout.strides.begin(), desc.layout.strides.end());
-    py::array view(desc.dtype, shape, strides, data, self);
+    py::array view(desc.dtype, shape, strides, data, owner);
+    if (readonly) view.attr("setflags")(py::arg("write") = false);
+    return view;
+}
+
+py::array Memory::raw_bytes() const {
+    check_alive();
+    py::array view(py::dtype::of<std::uint8_t>(), {static_cast<py::ssize_t>(bytes)}, {py::ssize_t{1}}, first, owner);
     if (readonly) view.attr("setflags")(py::arg("write") = false);
     return view;
 }
 
 void Memory::written() const {
-    if (tensor) torch_tensors::increment_version(tensor.ptr());
+    if (owner) tell_written(owner.ptr());
 }
 
 bool share_bytes(const Memory& a, const Memory& b) {
+    a.check_alive();
+    b.check_alive();
     if (a.desc.layout.empty() || b.desc.layout.empty()) return false;
     if (a.first + a.bytes <= b.first || b.first + b.bytes <= a.first) return false;
     const Layout::Steps a_steps = a.desc.layout.steps();
@@ -130,7 +128,7 @@ bool share_bytes(const Memory& a, const Memory& b) {
 }
 
 void register_memory(py::module_& module) {
-    py::class_<Memory> type(module, "Memory", R"(A tensor in memory (oneDNN: ``memory``).
+    py::class_<Memory> type(module, "Memory", py::custom_type_setup(&setup_memory_type), R"(A tensor in memory (oneDNN: ``memory``).
 
 Parameters
 ----------
@@ -153,6 +151,11 @@ ValueError
 
 Notes
 -----
+In a plain layout it is an array to other libraries, without a copy: ``np.asarray(mem)``, ``memoryview(mem)``,
+``np.from_dlpack(mem)``, ``torch.from_dlpack(mem)``, ``jax.dlpack.from_dlpack(mem)``. What they make keeps the bytes
+alive, also after the Memory is gone or was given other bytes. `copy.copy`, `copy.deepcopy` and pickle, in blocked
+layouts too, make a Memory that owns bytes of its own: the elements', and all padding and gaps zero or as they were.
+
 Source: oneDNN developer guide, "Memory".
 
 Examples
@@ -178,7 +181,7 @@ Examples
              "__init__(self, desc, engine=None, buffer=None)\n--\n\n")
         .def_property_readonly("desc", [](const Memory& memory) { return memory.desc; }, "The MemoryDesc.")
         .def_property_readonly("engine", [](const Memory& memory) { return memory.engine; }, "The Engine.")
-        .def("numpy", [](const py::object& self) { return self.cast<const Memory&>().numpy(self); },
+        .def("numpy", &Memory::numpy,
              R"(numpy(self)
 --
 
@@ -200,12 +203,61 @@ Examples
 >>> dm.Memory(dm.MemoryDesc((2, 2), "int32")).numpy().tolist()
 [[0, 0], [0, 0]]
 )")
-        .def_property_readonly("bytes", &bytes_of,
+        .def_property_readonly("bytes", &Memory::raw_bytes,
                                "A zero-copy uint8 view of all bytes: ``desc.size`` of them, or, over a strided array, from its "
                                "first byte to its last.")
+        .def_property_readonly("data_handle",
+                               [](const Memory& memory) {
+                                   memory.check_alive();
+                                   return reinterpret_cast<std::uintptr_t>(memory.first);
+                               },
+                               "The address of the first of `bytes` (oneDNN: ``get_data_handle``).")
+        .def("set_data_handle",
+             [](const py::object& self, const py::object& buffer) {
+                 const auto& before = self.cast<const Memory&>();
+                 Memory fresh = Memory::over(before.desc, buffer, before.engine);
+                 // Nothing that Python does comes between the two; what was kept is let go of last.
+                 auto& memory = self.cast<Memory&>();
+                 std::swap(memory.data, fresh.data);
+                 std::swap(memory.first, fresh.first);
+                 std::swap(memory.bytes, fresh.bytes);
+                 std::swap(memory.readonly, fresh.readonly);
+                 std::swap(memory.owner, fresh.owner);
+             },
+             py::arg("buffer"),
+             R"(set_data_handle(self, buffer)
+--
+
+Give the Memory other bytes (oneDNN: ``set_data_handle``).
+
+Views of the old bytes, and calls that run on them in other threads, go on with these.
+
+Parameters
+----------
+buffer : array or bytes-like
+    What the constructor takes as `buffer`.
+
+Raises
+------
+TypeError
+    `buffer` is no buffer; an address is none.
+ValueError
+    `buffer` does not match `desc`.
+
+Examples
+--------
+>>> import numpy as np, dnnmove as dm
+>>> mem = dm.Memory(dm.MemoryDesc((3,), "int32"))
+>>> x = np.arange(3, dtype="i4")
+>>> mem.set_data_handle(x)
+>>> mem.numpy().tolist(), mem.data_handle == x.ctypes.data
+([0, 1, 2], True)
+)")
         .def("__repr__", [](const Memory& memory) {
             return "Memory(" + memory.desc.repr() + (memory.readonly ? ", read-only)" : ")");
         });
+    define_exports(type);
+    define_copies(module, type);
     present(type);
 }
 

@@ -88,7 +88,7 @@ MemoryDesc MemoryDesc::of(const Operand& array) {
 bool MemoryDesc::operator==(const MemoryDesc& other) const { return layout == other.layout && dtype.equal(other.dtype); }
 
 bool MemoryDesc::matches(const Operand& array) const {
-    if (layout.blocked() || array.ndim() != layout.ndim()) return false;
+    if (layout.blocked() || array.blocked() || array.ndim() != layout.ndim()) return false;
     const bool empty = layout.empty();
     for (std::size_t axis = 0; axis < layout.ndim(); ++axis) {
         if (array.shape()[axis] != layout.dims[axis]) return false;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "dlpack_export.hpp"
 #include "dlpack_types.hpp"
 #include "errors.hpp"
 #include "memory.hpp"

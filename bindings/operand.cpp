@@ -9,6 +9,7 @@
 #include "dlpack_types.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
+#include "memory_owner.hpp"
 #include "view/dims.hpp"
 
 namespace dnnmove {
@@ -125,6 +126,7 @@ void Operand::fetch_slowly(const ArgumentName& name, bool again) {
 
 void Operand::fetch_memory(const ArgumentName& name) {
     const python::Memory& memory = *other_.memory;
+    memory.check_alive();
     const Layout& layout = memory.desc.layout;
     descr_ = reinterpret_cast<PyArray_Descr*>(memory.desc.dtype.ptr());
     if (other_.memory_owner == nullptr) other_.memory_owner = Py_XNewRef(memory.owner.ptr());
@@ -259,7 +261,7 @@ void Operand::release() noexcept {
 
 void Operand::tell_written() const {
     if (kind_ == Kind::torch) torch_tensors::increment_version(object_);
-    if (kind_ == Kind::memory) other_.memory->written();
+    if (kind_ == Kind::memory) python::tell_written(other_.memory_owner);
 }
 
 PyRef Operand::descr() const {

@@ -11,6 +11,7 @@ import dnnmove as dm
 import dnnmove.torch
 
 NOTHING = {  # return nothing
+    "Memory.set_data_handle",
     "clear_caches",
     "reorder",
     "set_num_threads",

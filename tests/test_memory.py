@@ -1,6 +1,8 @@
 """Memory: owned or zero copy, and what it refuses to lie over."""
 
+import ctypes
 import gc
+import threading
 import weakref
 
 import ml_dtypes
@@ -151,3 +153,186 @@ def test_torch_tensors_are_buffers() -> None:
     mem = dm.Memory(dm.MemoryDesc.of(x), buffer=x)
     mem.numpy()[1, 2] = 5
     assert x[1, 2] == 5
+
+
+class Array(np.ndarray):
+    """An array with attributes."""
+
+
+class Bytes(bytearray):
+    """A buffer with attributes."""
+
+
+def array_buffer() -> Array:
+    return np.zeros(1024, "u1").view(Array)
+
+
+@pytest.mark.parametrize("make", [array_buffer, lambda: Bytes(1024)], ids=["array", "buffer"])
+@pytest.mark.parametrize("through", ["the Memory", "a view", "two memories", "set_data_handle", "a subclass"])
+def test_cycles_through_the_buffer_are_collected(make: object, through: str) -> None:
+    class Subclass(dm.Memory):
+        pass
+
+    md = dm.MemoryDesc((1024,), "u1")
+    buffer = make()
+    gone = weakref.ref(buffer)
+    if through == "set_data_handle":
+        mem = dm.Memory(md)
+        mem.set_data_handle(buffer)
+    else:
+        mem = (Subclass if through == "a subclass" else dm.Memory)(md, buffer=buffer)
+    if through == "two memories":
+        mem = dm.Memory(md, buffer=mem)
+    buffer.back = mem.numpy().base if through == "a view" else mem
+    buffer.itself = buffer
+    view = mem.numpy()
+    del buffer, mem
+    gc.collect()
+    view[:] = 3  # the view keeps the bytes, whatever became of the Memory
+    assert gone() is not None
+    del view
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_memory_that_the_collector_took_says_so() -> None:
+    """Who comes back to it while a dead cycle is taken apart gets an exception."""
+    mem = dm.Memory(dm.MemoryDesc((8,), "u1"))
+    view = mem.numpy()
+    clear = ctypes.c_void_p.from_address(id(dm.Memory) + 24 * ctypes.sizeof(ctypes.c_void_p)).value  # tp_clear
+    ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(clear)(mem)
+    for use in (
+        lambda: mem.numpy(),
+        lambda: mem.bytes,
+        lambda: mem.data_handle,
+        lambda: dm.shuffle(mem, 0, 2),
+        lambda: dm.shuffle(view, 0, 2, out=mem),
+        lambda: dm.reorder(mem, dm.Memory(mem.desc)),
+        lambda: dm.reorder(dm.Memory(mem.desc), mem),
+        lambda: mem.__dlpack__(),
+        lambda: mem.__copy__(),
+        lambda: mem.__reduce_ex__(4),
+        lambda: dm.Memory(mem.desc, buffer=mem),
+    ):
+        with pytest.raises(RuntimeError, match="garbage collector"):
+            use()
+    assert view.tolist() == [0] * 8
+    mem.set_data_handle(view)
+    assert mem.numpy().tolist() == [0] * 8
+
+
+def test_the_data_handle_is_the_address_of_the_first_byte() -> None:
+    x = np.arange(12, dtype="i4").reshape(3, 4)
+    for view in (x, x[1:], x[::-1], x.T):
+        mem = dm.Memory(dm.MemoryDesc.of(view), buffer=view)
+        assert mem.data_handle == mem.bytes.ctypes.data
+    assert dm.Memory(dm.MemoryDesc.of(x), buffer=x).data_handle == x.ctypes.data
+    blocked = dm.MemoryDesc((1, 32, 2, 2), "f4", "nChw16c")
+    whole = dm.Memory(blocked)
+    part = dm.Memory(blocked.submemory_desc((1, 16, 2, 2), (0, 16, 0, 0)), buffer=whole.bytes)
+    assert part.data_handle == whole.data_handle
+
+
+def test_set_data_handle_takes_what_the_constructor_takes() -> None:
+    md = dm.MemoryDesc((2, 3), "f4")
+    mem = dm.Memory(md)
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    for buffer in (x, bytearray(x.tobytes()), x.reshape(-1).view("u1"), frozen, x.tobytes(), dm.Memory(md, buffer=x)):
+        mem.set_data_handle(buffer)
+        assert mem.numpy().tolist() == x.tolist()
+        assert mem.numpy().flags.writeable == (buffer is not frozen and not isinstance(buffer, bytes))
+        assert (mem.desc, mem.engine) == (md, dm.Engine())
+    before = mem.data_handle
+    for wrong in (x.T, x.astype("f8"), bytearray(23)):
+        with pytest.raises(ValueError, match="buffer"):
+            mem.set_data_handle(wrong)
+    for wrong in (None, 1234, [1.0]):
+        with pytest.raises(TypeError, match="buffer"):
+            mem.set_data_handle(wrong)
+    assert mem.data_handle == before
+    blocked = dm.Memory(dm.MemoryDesc((1, 16, 2, 2), "f4", "nChw16c"))
+    raw = bytearray(blocked.desc.size)
+    blocked.set_data_handle(raw)
+    blocked.bytes[3] = 9
+    assert raw[3] == 9
+    with pytest.raises(TypeError, match="not initialized"):
+        dm.Memory.__new__(dm.Memory).set_data_handle(x)
+
+
+def test_old_views_keep_the_old_bytes() -> None:
+    old = np.zeros(4, "f4").view(Array)
+    gone = weakref.ref(old)
+    mem = dm.Memory(dm.MemoryDesc((4,), "f4"), buffer=old)
+    views = [mem.numpy(), np.asarray(mem), memoryview(mem), np.from_dlpack(mem), mem.bytes]
+    other = dm.Memory(mem.desc, buffer=mem)
+    del old
+    mem.set_data_handle(np.ones(4, "f4"))
+    gc.collect()
+    assert gone() is not None
+    assert [float(np.asarray(view).sum()) for view in views] == [0] * 5
+    assert other.numpy().tolist() == [0] * 4
+    assert mem.numpy().tolist() == [1] * 4
+    del views, other
+    assert gone() is None
+
+
+def test_a_long_row_of_handles_ends() -> None:
+    mem = dm.Memory(dm.MemoryDesc((4,), "u1"))
+    for _ in range(200_000):
+        mem.set_data_handle(mem.bytes)
+    del mem
+
+
+def test_a_torch_tensor_in_a_memory_counts_its_versions() -> None:
+    torch = pytest.importorskip("torch")
+    first, second = torch.zeros(2, 3), torch.zeros(2, 3)
+    mem = dm.Memory(dm.MemoryDesc.of(first), buffer=first)
+    mem.set_data_handle(second)
+    versions = first._version, second._version
+    dm.transpose(np.ones((3, 2), "f4"), out=mem)
+    assert (first._version, second._version) == (versions[0], versions[1] + 1)
+
+
+@pytest.mark.parametrize("run", ["eager", "primitive", "execute", "reorder", "copy"])
+def test_bytes_are_replaced_while_calls_run(run: str) -> None:
+    """Each call sees the bytes of one handle, whole, and nothing is freed under it."""
+    md = dm.MemoryDesc((1 << 18,), "u4")
+    mem = dm.Memory(md)
+    primitive = dm.ShuffleForward(dm.ShuffleForward.Desc(dm.PropKind.forward, md, 0, 512))
+    stop = threading.Event()
+
+    def execute() -> np.ndarray:
+        out = dm.Memory(md)
+        primitive.execute(None, {dm.ARG_SRC: mem, dm.ARG_DST: out})
+        return out.numpy()
+
+    def reorder() -> np.ndarray:
+        out = dm.Memory(md)
+        dm.reorder(mem, out)
+        return out.numpy()
+
+    calls = {
+        "eager": lambda: dm.shuffle(mem, 0, 512).numpy(),
+        "primitive": lambda: primitive(mem).numpy(),
+        "execute": execute,
+        "reorder": reorder,
+        "copy": lambda: np.asarray(dm.Memory.__copy__(mem)),
+    }
+
+    def replace() -> None:
+        count = 0
+        while not stop.is_set():
+            count += 1
+            mem.set_data_handle(np.full(1 << 18, count, "u4"))
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        for _ in range(60):
+            result = calls[run]()
+            assert (result == result[0]).all()
+    finally:
+        stop.set()
+        thread.join()
