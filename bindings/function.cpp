@@ -118,6 +118,7 @@ PyTypeObject* function_type() {
 
 // pybind11's function in a class's or module's attribute; null where it is none.
 py::object target_of(const std::string& name, py::handle value) {
+    if (name == "__call__") return {};  // takes whatever it is given, to say why it cannot be called
     py::object target = py::reinterpret_borrow<py::object>(value);
     if (py::isinstance<py::staticmethod>(value)) target = value.attr("__func__");
     PyObject* function = PyInstanceMethod_Check(target.ptr()) ? PyInstanceMethod_GET_FUNCTION(target.ptr()) : target.ptr();

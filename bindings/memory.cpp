@@ -23,9 +23,10 @@ std::string describe(const Operand& array) {
            to_string(strides) + " bytes";
 }
 
-Memory raw(const MemoryDesc& desc, const py::object& owner, void* bytes, bool readonly) {
-    Memory memory{desc, nullptr, nullptr, static_cast<std::byte*>(bytes), desc.layout.size(), readonly, owner};
-    memory.data = memory.first + desc.layout.origin();
+Memory raw(MemoryDesc desc, py::object owner, void* bytes, bool readonly) {
+    const std::int64_t size = desc.layout.size();
+    Memory memory{std::move(desc), nullptr, nullptr, static_cast<std::byte*>(bytes), size, readonly, std::move(owner)};
+    memory.data = memory.first + memory.desc.layout.origin();
     return memory;
 }
 
@@ -39,11 +40,11 @@ Memory raw(const MemoryDesc& desc, const py::object& owner, void* bytes, bool re
 
 }  // namespace
 
-Memory Memory::allocate(const MemoryDesc& desc, std::shared_ptr<onednn::Engine> engine) {
+Memory Memory::allocate(MemoryDesc desc, std::shared_ptr<onednn::Engine> engine) {
     const auto size = static_cast<std::size_t>(desc.layout.size());
     void* const block = allocate_zeroed_buffer(size);
     if (block == nullptr) throw std::bad_alloc();
-    Memory memory = raw(desc, own_block(block), block, false);
+    Memory memory = raw(std::move(desc), own_block(block), block, false);
     memory.engine = engine ? std::move(engine) : onednn::Engine::cpu();
     return memory;
 }

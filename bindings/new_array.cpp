@@ -98,8 +98,8 @@ void NewArray::make_with_gaps(PyArray_Descr* descr, std::span<const std::int64_t
     PyArray_UpdateFlags(array, NPY_ARRAY_UPDATE_ALL);
 }
 
-void NewArray::make_memory(const python::MemoryDesc& desc) {
-    pybind11::object memory = pybind11::cast(python::Memory::allocate(desc));
+void NewArray::make_memory(python::MemoryDesc desc) {
+    pybind11::object memory = pybind11::cast(python::Memory::allocate(std::move(desc)));
     data_ = memory.cast<const python::Memory&>().data;
     owner_ = PyRef::share(memory.cast<const python::Memory&>().owner.ptr());
     array_ = PyRef::steal(memory.release().ptr());

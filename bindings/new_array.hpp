@@ -26,7 +26,7 @@ public:
     // run (a finalizer, as objects are made): what was fetched of the operands is to be fetched again.
     bool make(const Operand& like, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
     // A Memory of exactly `desc`, blocked layouts too; zeroed. May run Python code.
-    void make_memory(const python::MemoryDesc& desc);
+    void make_memory(python::MemoryDesc desc);
     std::byte* data() const noexcept { return data_; }
     // The filled array as an object of the caller's library.
     PyRef finish(const Operand& like);
