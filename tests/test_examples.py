@@ -14,7 +14,12 @@ import dnnmove as dm
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
-NEEDS = {"demo": ["matplotlib"], "openvino_model": ["openvino", "defusedxml"], "torch_tensors": ["torch"]}
+NEEDS = {
+    "demo": ["matplotlib"],
+    "openvino_model": ["openvino", "defusedxml"],
+    "torch_shufflenet": ["sklearn", "torch"],
+    "torch_tensors": ["torch"],
+}
 
 
 def run(script, *arguments, cwd):

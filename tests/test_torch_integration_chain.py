@@ -8,13 +8,16 @@ import random
 import chains
 import numpy as np
 import pytest
-import torch
-from torch_cases import parts, some
 
 import dnnmove as dm
-import dnnmove.torch as dt
-from dnnmove.torch import _adjoint
-from dnnmove.torch._spec import read, spec_of
+
+torch = pytest.importorskip("torch")
+
+from torch_cases import parts, some  # noqa: E402
+
+import dnnmove.torch as dt  # noqa: E402
+from dnnmove.torch import _adjoint  # noqa: E402
+from dnnmove.torch._spec import read, spec_of  # noqa: E402
 
 COUNT = {"quick": 150, "ci": 600, "full": 5000}.get(os.environ.get("DNNMOVE_TEST_PROFILE", "ci"), 600)
 DTYPES = "bool uint8 int32 uint16 float16 bfloat16 float8_e4m3fn float8_e5m2 complex64"

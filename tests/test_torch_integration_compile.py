@@ -3,13 +3,16 @@
 import shutil
 
 import pytest
-import torch
-from torch.fx import symbolic_trace
-from torch.fx.experimental.proxy_tensor import make_fx
-from torch_cases import FUNCTIONS, OPERATORS, assert_same, parts, some
 
 import dnnmove as dm
-import dnnmove.torch as dt
+
+torch = pytest.importorskip("torch")
+
+from torch.fx import symbolic_trace  # noqa: E402
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
+from torch_cases import FUNCTIONS, OPERATORS, assert_same, parts, some  # noqa: E402
+
+import dnnmove.torch as dt  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 each = pytest.mark.parametrize("name", FUNCTIONS)

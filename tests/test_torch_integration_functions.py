@@ -4,15 +4,18 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.exceptions import AxisError
-from torch._subclasses import FakeTensor, FakeTensorMode
-from torch_cases import FUNCTIONS, assert_same, built_for, parts, some
 
 import dnnmove as dm
-import dnnmove.torch as dt
+
+torch = pytest.importorskip("torch")
+
+from torch._subclasses import FakeTensor, FakeTensorMode  # noqa: E402
+from torch_cases import FUNCTIONS, assert_same, built_for, parts, some  # noqa: E402
+
+import dnnmove.torch as dt  # noqa: E402
 
 each = pytest.mark.parametrize("name", FUNCTIONS)
 DTYPES = """

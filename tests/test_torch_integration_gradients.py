@@ -4,11 +4,13 @@ import gc
 import weakref
 
 import pytest
-import torch
-from torch.autograd import gradcheck, gradgradcheck
-from torch_cases import FUNCTIONS, OPERATORS, assert_same, parts, some
 
-import dnnmove.torch as dt
+torch = pytest.importorskip("torch")
+
+from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
+from torch_cases import FUNCTIONS, OPERATORS, assert_same, parts, some  # noqa: E402
+
+import dnnmove.torch as dt  # noqa: E402
 
 # Forward mode has torch load its decompositions, which still use torch.jit.script.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")

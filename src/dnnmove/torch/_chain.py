@@ -84,7 +84,8 @@ _operator = register("chain(Tensor x, str chain) -> Tensor[]", kernel=_run, fake
 @functools.lru_cache(maxsize=1024)
 def _node(text: str, shape: tuple[int, ...]) -> Callable[[Any], Any]:
     adjoint = adjoint_of(text, shape)
-    return differentiable("Chain", built_for(text), lambda *gradients: adjoint(gradients))
+    built = built_for(text)
+    return differentiable("Chain", lambda ctx, x: built(x), lambda ctx, *gradients: adjoint(gradients))
 
 
 class ChainFunction:

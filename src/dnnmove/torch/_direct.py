@@ -53,18 +53,12 @@ def direct(x: Any) -> bool:
     )
 
 
-def differentiable(name: str, run: Callable[[Any], Any], adjoint: Callable[..., Any]) -> Callable[[Any], Any]:
+def differentiable(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[[Any], Any]:
     """A linear map as a function of one tensor that autograd records.
 
-    `run` is called without gradients; `adjoint` takes the gradients of its results and is differentiable itself.
+    `forward` takes a context, which nobody reads, and the tensor, and is called without gradients; `backward` takes it
+    and the gradients of all results, and is differentiable itself.
     """
-
-    def forward(ctx: Any, x: Any) -> Any:
-        return run(x)
-
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        return adjoint(*gradients)
-
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     function = type(name, (torch.autograd.Function,), members)
     # What Function.apply calls once it has looked for transforms, which `direct` has done.

@@ -22,11 +22,11 @@ _INTS = frozenset([int])
 
 @functools.lru_cache(maxsize=1024, typed=True)
 def _shuffle_node(groups: int) -> Callable[[Any], Any]:
-    def adjoint(gradient: Any) -> Any:
+    def backward(ctx: Any, gradient: Any) -> Any:
         channels = gradient.shape[1]
         return channel_shuffle(gradient, channels // groups if channels != 0 else 1)
 
-    return differentiable("ChannelShuffle", lambda x: _core.shuffle_channels(x, 1, groups), adjoint)
+    return differentiable("ChannelShuffle", lambda ctx, x: _core.shuffle_channels(x, 1, groups), backward)
 
 
 def channel_shuffle(x: torch.Tensor, groups: int) -> torch.Tensor:
@@ -97,7 +97,9 @@ def _key(values: Any, name: str) -> tuple[int, ...]:
 def _transpose_node(ndim: int, input_order: tuple[int, ...]) -> Callable[[Any], Any]:
     axes = _shapes.transposed((1,) * ndim, input_order)
     inverse = _shapes.inverse(axes)
-    return differentiable("Transpose", lambda x: _core.transpose(x, axes), lambda y: transpose(y, inverse))
+    return differentiable(
+        "Transpose", lambda ctx, x: _core.transpose(x, axes), lambda ctx, gradient: transpose(gradient, inverse)
+    )
 
 
 def transpose(x: torch.Tensor, input_order: Any = ()) -> torch.Tensor:
@@ -158,8 +160,8 @@ def concatenated(parts: tuple[Any, ...], axis: int) -> Any:
 def _split_node(axis: int, lengths: tuple[int, ...]) -> Callable[[Any], Any]:
     return differentiable(
         "VariadicSplit",
-        lambda x: _core.variadic_split(x, axis, lengths),
-        lambda *gradients: concatenated(gradients, axis),
+        lambda ctx, x: _core.variadic_split(x, axis, lengths),
+        lambda ctx, *gradients: concatenated(gradients, axis),
     )
 
 
@@ -223,8 +225,8 @@ def _broadcast_node(
     target, axes = _shapes.broadcast_axes(shape, target_shape, axes_mapping, mode)
     return differentiable(
         "Broadcast",
-        lambda x: _core.broadcast(x, target, axes, "explicit"),
-        lambda gradient: _operators.summed(gradient, shape, axes),
+        lambda ctx, x: _core.broadcast(x, target, axes, "explicit"),
+        lambda ctx, gradient: _operators.summed(gradient, shape, axes),
     )
 
 
