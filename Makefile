@@ -46,8 +46,12 @@ check-lto: $(VENV)/stamp-test $(VENV)/stamp-build
 check-clang: $(VENV)/stamp-test $(VENV)/stamp-build
 	$(IN_VENV) python scripts/check_extension.py clang
 
-# The C++ and the Python tests pass in a Debug build under the address and undefined-behaviour sanitizers.
+# What runs threads passes under the thread sanitizer; the C++ and the Python tests pass in a Debug build under the
+# address and undefined-behaviour sanitizers.
 check-sanitizers: $(VENV)/stamp-test $(VENV)/stamp-build
+	$(IN_VENV) cmake --preset tsan
+	$(IN_VENV) cmake --build --preset tsan
+	$(IN_VENV) ctest --preset tsan
 	$(IN_VENV) python scripts/check_extension.py asan-ubsan
 
 # Planning and moving take at most a tenth more instructions than recorded; ARGS=--update records (needs valgrind).

@@ -1,9 +1,12 @@
 // A test program in one header: TEST(name) { CHECK(...); CHECK_THROWS(Type, ...); } and nothing else to link.
+// Its arguments name the tests to run; without any it runs all.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace check {
@@ -47,8 +50,12 @@ inline void fail(const char* file, int line, const std::string& what) {
         }                                                                           \
     } while (false)
 
-int main() {
+int main(int count, char** arguments) {
+    const std::vector<std::string_view> wanted(arguments + 1, arguments + count);
+    std::size_t run = 0;
     for (const check::Test& test : check::tests) {
+        if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), test.name) == wanted.end()) continue;
+        ++run;
         const int before = check::failures;
         try {
             test.body();
@@ -57,6 +64,8 @@ int main() {
         }
         std::printf("%s %s\n", check::failures == before ? "ok  " : "FAIL", test.name);
     }
-    if (check::tests.empty()) std::printf("no tests\n");
-    return check::failures == 0 && !check::tests.empty() ? 0 : 1;
+    // A name that no test has must not look like success.
+    const bool all_found = run == (wanted.empty() ? check::tests.size() : wanted.size()) && run > 0;
+    if (!all_found) std::printf("FAIL some of the tests asked for do not exist\n");
+    return check::failures == 0 && all_found ? 0 : 1;
 }
