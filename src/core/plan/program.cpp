@@ -177,26 +177,23 @@ Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 
 void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept {
-    if (threads <= 1) {
-        impl_->run(srcs, dsts, 0, 1);
-        impl_->fence();
-        return;
-    }
     struct Context {
         const Impl& impl;
         const std::byte* const* srcs;
         std::byte* const* dsts;
     } context{*impl_, srcs, dsts};
-    parallel(
-        threads, impl_->bytes,
-        [](void* opaque, Participant& participant) noexcept {
-            const auto& call = *static_cast<const Context*>(opaque);
-            for (std::uint32_t chunk = 0; participant.take(chunk);) {
-                call.impl.run(call.srcs, call.dsts, chunk, participant.chunks());
-            }
-            call.impl.fence();
-        },
-        &context);
+    const auto body = [](void* opaque, Participant& participant) noexcept {
+        const auto& call = *static_cast<const Context*>(opaque);
+        for (std::uint32_t chunk = 0; participant.take(chunk);) {
+            call.impl.run(call.srcs, call.dsts, chunk, participant.chunks());
+        }
+        call.impl.fence();
+    };
+    // A small call is over in less time than the bookkeeping of chunks takes.
+    const int useful = useful_threads(threads, impl_->bytes);
+    if (useful > 1 && parallel(useful, impl_->bytes, body, &context)) return;
+    impl_->run(srcs, dsts, 0, 1);
+    impl_->fence();
 }
 
 std::int64_t Program::bytes_written() const { return impl_->bytes; }

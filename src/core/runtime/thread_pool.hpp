@@ -81,8 +81,6 @@ public:
     // it alone. May be called from many threads at once: each gets workers that no other has. Allocates only to
     // start threads.
     void run(std::size_t threads, std::uint32_t chunks, bool lasting, Body body, void* context) noexcept;
-    // On this thread only, as one chunk.
-    static void run_alone(Body body, void* context) noexcept;
 
     std::size_t max_workers() const noexcept { return max_workers_; }
     // Threads started so far.
@@ -92,6 +90,8 @@ private:
     friend class Participant;
     struct Worker;
 
+    // On this thread only, as one chunk.
+    static void run_alone(Body body, void* context) noexcept;
     void reserve(Participant::Job& job, std::size_t wanted) noexcept;
     bool start_worker() noexcept;
     void serve(Worker& worker) noexcept;

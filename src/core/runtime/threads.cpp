@@ -18,8 +18,6 @@
 namespace dnnmove {
 namespace {
 
-// Work for one more thread, in bytes written: less is done sooner without it.
-constexpr std::int64_t kBytesPerThread = 192 * 1024;
 // Chunks that a thread's share is cut into, where they are of a sensible size: the more, the sooner others can
 // help a thread that has lost its processor, and the more often a walk begins anew.
 constexpr std::int64_t kChunksPerThread = 4;
@@ -109,16 +107,14 @@ void check_thread_environment() {
 
 bool forked() { return in_forked_child.load(std::memory_order_relaxed); }
 
-void parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* context) noexcept {
-    const std::int64_t useful = std::clamp<std::int64_t>(bytes / kBytesPerThread, 1, threads);
-    ThreadPool* const workers = useful > 1 ? pool() : nullptr;
-    if (workers == nullptr) {
-        ThreadPool::run_alone(body, context);
-        return;
-    }
-    const std::int64_t chunk = std::clamp(bytes / (useful * kChunksPerThread), kLeastChunkBytes, kMostChunkBytes);
-    const auto chunks = static_cast<std::uint32_t>(std::clamp<std::int64_t>(bytes / chunk, useful, 1 << 20));
-    workers->run(static_cast<std::size_t>(useful), chunks, bytes >= kLastingBytes, body, context);
+bool parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* context) noexcept {
+    ThreadPool* const workers = pool();
+    if (workers == nullptr) return false;
+    const std::int64_t chunk = std::clamp(bytes / (threads * kChunksPerThread), kLeastChunkBytes, kMostChunkBytes);
+    // As many for each thread: with five chunks two threads take as long as with six.
+    const auto chunks = static_cast<std::uint32_t>(std::clamp<std::int64_t>(bytes / chunk / threads, 1, 1 << 12) * threads);
+    workers->run(static_cast<std::size_t>(threads), chunks, bytes >= kLastingBytes, body, context);
+    return true;
 }
 
 std::size_t pool_workers() {

@@ -1,6 +1,7 @@
 // How many threads a call uses, and the pool that runs it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/thread_pool.hpp"
@@ -23,9 +24,16 @@ void check_thread_environment();
 // started again. Our own pool can.
 bool forked();
 
-// Runs `body` on this thread and on workers of the process's pool (ThreadPool::run): at most `threads` of them, on
-// work that moves `bytes` bytes, cut into chunks. Small work stays on this thread.
-void parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* context) noexcept;
+// How many of `threads` threads have enough to do where `bytes` bytes are to be written: at least 1.
+inline int useful_threads(int threads, std::int64_t bytes) noexcept {
+    // Less is done sooner without one more thread.
+    constexpr std::int64_t kBytesPerThread = 192 * 1024;
+    return static_cast<int>(std::clamp<std::int64_t>(bytes / kBytesPerThread, 1, std::max(threads, 1)));
+}
+
+// Runs `body` on this thread and on workers of the process's pool (ThreadPool::run), at most `threads` in all, cut
+// into chunks of `bytes` bytes altogether. False, and nothing done, where this process has no workers to offer.
+bool parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* context) noexcept;
 
 // Threads that the pool has started in this process so far.
 std::size_t pool_workers();
