@@ -1,6 +1,10 @@
 // The instruction sets that kernels are compiled for, and which of them this process may use.
 #include "runtime/isa.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <cstdlib>
 
 #include "runtime/error.hpp"
@@ -10,13 +14,25 @@ namespace {
 
 constexpr Isa kAll[] = {Isa::avx512_vbmi, Isa::avx512, Isa::avx2, Isa::scalar};
 
+#if defined(__x86_64__)
+bool has_f16c() {
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+// Asks for all that the options in CMakeLists.txt let a compiler use, since it may do so anywhere in such a file: what
+// they name, and what GCC and clang take for granted with it. (The system's part in AVX is behind "avx" and "avx512f".)
 bool supported(Isa isa) {
     if (isa == Isa::scalar) return true;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    const bool avx2 = __builtin_cpu_supports("avx2");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx") && __builtin_cpu_supports("bmi") &&
+                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
+                      __builtin_cpu_supports("sse4.2");
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("fma") && has_f16c();
     if (isa == Isa::avx2) return avx2;
     if (isa == Isa::avx512) return avx512;
     return avx512 && __builtin_cpu_supports("avx512vbmi");
