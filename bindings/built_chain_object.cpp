@@ -97,8 +97,9 @@ PyObject* repr(PyObject* self) {
         }
         if (count > kShownOutputs) outputs += " and " + std::to_string(count - kShownOutputs) + " more";
         const auto chain = py::reinterpret_steal<py::object>(chain_of(built).release());
-        return to_python("<BuiltChain of " + py::repr(chain).cast<std::string>() + ", outputs: " +
-                         (built.splits() ? "[" + outputs + "]" : outputs) + ", passes: " + std::to_string(built.passes()) + ">");
+        return to_python(abbreviated("<BuiltChain of " + py::repr(chain).cast<std::string>() + ", outputs: " +
+                                     (built.splits() ? "[" + outputs + "]" : outputs) +
+                                     ", passes: " + std::to_string(built.passes()) + ">"));
     });
 }
 

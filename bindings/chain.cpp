@@ -67,7 +67,7 @@ Chain start_from(const py::object& array) {
                  chain::Chain(shape, strides, data.itemsize())};
 }
 
-std::string repr(const Chain& chain) { return "Chain(" + chain.src.repr() + ")" + chain.steps.text(); }
+std::string repr(const Chain& chain) { return abbreviated("Chain(" + chain.src.repr() + ")" + chain.steps.text()); }
 
 [[noreturn]] py::object refuse_call(const Chain&, const py::args&, const py::kwargs&) {
     throw TypeError("this Chain is not built: call .build() first, then what it returns, as in f = chain.build(); y = f(x)");

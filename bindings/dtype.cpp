@@ -56,12 +56,12 @@ bool is_layout(py::handle value) {
 }  // namespace
 
 void check_movable(const py::dtype& dtype, const char* argument) {
-    const std::string name = std::string(argument) + " (" + name_of(dtype) + ")";
+    const std::string name = std::string(argument) + " (" + abbreviated(name_of(dtype), kMostText / 4) + ")";
     if (dtype.attr("hasobject").cast<bool>() || dtype.kind() == 'T') {
-        throw py::type_error(name + " must not hold Python objects");
+        throw TypeError(name + " must not hold Python objects");
     }
     if (dtype.itemsize() == 0 || !dtype.attr("subdtype").is_none()) {
-        throw py::type_error(name + " must have a fixed size above 0 and no shape of its own");
+        throw TypeError(name + " must have a fixed size above 0 and no shape of its own");
     }
 }
 

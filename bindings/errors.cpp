@@ -67,7 +67,7 @@ PyObject* set_python_error() noexcept {
     } catch (const std::length_error& error) {
         PyErr_SetString(PyExc_ValueError, error.what());
     } catch (const std::exception& error) {
-        PyErr_SetString(PyExc_RuntimeError, error.what());
+        PyErr_SetString(PyExc_RuntimeError, abbreviated(error.what()).c_str());
     } catch (...) {
         PyErr_SetString(PyExc_RuntimeError, "dnnmove failed for an unknown reason");
     }
@@ -82,10 +82,10 @@ std::string type_name(PyObject* object) {
     const char* room = module && PyUnicode_Check(module.get()) ? PyUnicode_AsUTF8(module.get()) : nullptr;
     if (text == nullptr || room == nullptr) {
         PyErr_Clear();
-        return Py_TYPE(object)->tp_name;
+        return abbreviated(Py_TYPE(object)->tp_name, kMostQuoted);
     }
     const std::string prefix(room);
-    return prefix == "builtins" ? text : prefix + "." + text;
+    return abbreviated(prefix == "builtins" ? text : prefix + "." + text, kMostQuoted);
 }
 
 std::string short_repr(PyObject* object) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "pyref.hpp"
+#include "runtime/abbreviated.hpp"
 #include "runtime/error.hpp"
 
 namespace pybind11 {
@@ -18,7 +19,7 @@ namespace dnnmove {
 
 // An argument has the wrong type: TypeError.
 struct TypeError : std::invalid_argument {
-    using std::invalid_argument::invalid_argument;
+    explicit TypeError(const std::string& what) : std::invalid_argument(abbreviated(what)) {}
 };
 
 // A Python exception is set already; C++ only unwinds.

@@ -24,7 +24,7 @@ MemoryDesc derive(const MemoryDesc& desc, Layout derived, const std::string& cal
         result.tag = std::move(tag);
     }
     const bool part = layout.buffer_size != 0;
-    if (part || (layout.blocked() && result.tag.empty())) result.made = desc.repr() + "." + call;
+    if (part || (layout.blocked() && result.tag.empty())) result.made = abbreviated(desc.repr() + "." + call);
     return result;
 }
 
@@ -291,7 +291,7 @@ Examples
         .def("__hash__", [](const MemoryDesc& desc) {
             return static_cast<py::ssize_t>(desc.layout.hash() ^ static_cast<std::size_t>(py::hash(desc.dtype)));
         })
-        .def("__repr__", &MemoryDesc::repr)
+        .def("__repr__", [](const MemoryDesc& desc) { return abbreviated(desc.repr()); })
         .def("__reduce__", [](const py::object& self) -> py::tuple {
             const auto& desc = self.cast<const MemoryDesc&>();
             if (!desc.made.empty()) {

@@ -6,11 +6,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/abbreviated.hpp"
+
 namespace dnnmove::python {
 
 // oneDNN reported `status`: dnnmove.Error.
 struct OneDnnError : std::runtime_error {
-    OneDnnError(const std::string& what, int status_code) : std::runtime_error(what), status(status_code) {}
+    OneDnnError(const std::string& what, int status_code) : std::runtime_error(abbreviated(what)), status(status_code) {}
     int status;
 };
 

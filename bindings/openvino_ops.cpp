@@ -112,7 +112,7 @@ py::class_<Desc<kOp>> define(py::module_& module, const char* doc, const char* d
                                    "MemoryDesc of the output.");
     }
     desc.def("__repr__", [](const Desc<kOp>& self) {
-        return std::string(name_of(kOp)) + ".Desc(" + self.src.repr() + self.arguments + ")";
+        return abbreviated(std::string(name_of(kOp)) + ".Desc(" + self.src.repr() + self.arguments + ")");
     });
     desc.def("__reduce__", [](const py::object& self) {
         const auto& value = self.cast<const Desc<kOp>&>();

@@ -277,7 +277,7 @@ std::string Operand::dtype_name() const {
     const PyRef text = PyRef::steal(PyObject_Str(held.get()));
     const char* name = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
     if (name == nullptr) PyErr_Clear();
-    return name == nullptr ? "of an unknown name" : name;
+    return name == nullptr ? "of an unknown name" : abbreviated(name, kMostText / 4);
 }
 
 bool Operand::has_dtype(PyArray_Descr* other) const {

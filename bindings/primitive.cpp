@@ -335,8 +335,8 @@ PyObject* primitive_reduce(PyObject* self, PyObject*) noexcept {
 PyObject* primitive_repr(PyObject* self) noexcept {
     try {
         const State& state = state_of(self);
-        return text("<" + std::string(state.type->made.name) + " of " + state.problem + ": " +
-                    state.executable->impl_info() + ">");
+        return text(abbreviated("<" + std::string(state.type->made.name) + " of " + state.problem + ": " +
+                                state.executable->impl_info() + ">"));
     } catch (...) {
         return set_python_error();
     }

@@ -139,6 +139,9 @@ Examples
             if (BufferPool* pool = process_pool()) pool->clear();
         },
         "clear_caches()\n--\n\nForget all plans, and return the memory kept for new results.");
+    module.def(
+        "_abbreviated", [](const std::string& text) { return abbreviated(text); }, py::arg("text"),
+        "Return the text, its middle left out where it is longer than any message or repr is.");
     module.def("_buffer_pool", buffer_pool, "Return the state of the pool of result buffers, None where it is off.");
     module.def("_cached_plans", [] { return cached_plans().plans; }, "Return the number of plans in the shared cache.");
     module.def(

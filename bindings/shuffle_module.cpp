@@ -161,7 +161,8 @@ void define_forward(py::class_<Desc<false>>& desc, py::class_<PrimitiveDesc<fals
              py::arg("tune") = false, "__init__(self, prop_kind, data_desc, axis, group_size, *, tune=False)\n--\n\n");
     desc.def("__repr__", [](const py::object& self) {
         const ShuffleDesc& problem = self.cast<const Desc<false>&>().value;
-        return "ShuffleForward.Desc(PropKind." + to_python(problem.prop).attr("name").cast<std::string>() + ", " + problem_of(problem) + ")";
+        return abbreviated("ShuffleForward.Desc(PropKind." + to_python(problem.prop).attr("name").cast<std::string>() + ", " +
+                           problem_of(problem) + ")");
     });
     desc.def("__reduce__", [](const py::object& self) {
         const ShuffleDesc& problem = self.cast<const Desc<false>&>().value;
@@ -199,7 +200,7 @@ void define_backward(py::class_<Desc<true>>& desc, py::class_<PrimitiveDesc<true
              }),
              py::arg("diff_data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(), py::arg("tune") = false,
              "__init__(self, diff_data_desc, axis, group_size, *, tune=False)\n--\n\n");
-    desc.def("__repr__", [](const Desc<true>& self) { return "ShuffleBackward.Desc(" + problem_of(self.value) + ")"; });
+    desc.def("__repr__", [](const Desc<true>& self) { return abbreviated("ShuffleBackward.Desc(" + problem_of(self.value) + ")"); });
     desc.def("__reduce__", [](const py::object& self) {
         const ShuffleDesc& problem = self.cast<const Desc<true>&>().value;
         return made_again(py::type::of(self), py::make_tuple(problem.data, problem.axis, problem.group_size), problem.tune);
@@ -280,7 +281,8 @@ Examples
 True
 )")
         .def("__repr__", [](const PdT& self) {
-            return "<" + name_of(kBackward) + ".PrimitiveDesc of " + problem_of(self.value.desc()) + ": " + self.value.info() + ">";
+            return abbreviated("<" + name_of(kBackward) + ".PrimitiveDesc of " + problem_of(self.value.desc()) + ": " +
+                               self.value.info() + ">");
         });
     present(desc);
     present(pd);

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dnnmove import _core
 from dnnmove._core import BuiltChain, Chain, Memory, _steps
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class LazyArray(_Steps):
     def __repr__(self) -> str:
         """Name what the steps give, and the steps."""
         shapes = f"shape {self.shape}" if hasattr(self, "shape") else f"shapes {_some(self.shapes)}"
-        return f"<LazyArray of {shapes} and dtype {self.dtype}: {self._steps!r}>"
+        return _core._abbreviated(f"<LazyArray of {shapes} and dtype {self.dtype}: {self._steps!r}>")
 
 
 def _some(shapes: tuple[tuple[int, ...], ...]) -> str:

@@ -33,6 +33,12 @@ class DataType(IntEnum):
     u8 = 6
     f64 = 7
 
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        import reprlib
+
+        raise ValueError(f"{reprlib.repr(value)} is no DataType; there are {', '.join(cls.__members__)}")
+
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy data type of the same bits; ml_dtypes' for bf16."""

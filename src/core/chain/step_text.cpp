@@ -6,7 +6,7 @@ namespace {
 
 std::string spell(std::monostate) { return "None"; }
 std::string spell(std::int64_t value) { return std::to_string(value); }
-std::string spell(const Dims& values) { return dnnmove::to_string(values); }
+std::string spell(const Dims& values) { return dnnmove::whole_text(values); }
 
 std::string spell(const std::string& value) {
     std::string text = "'";

@@ -46,7 +46,7 @@ bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 char lower(char letter) { return is_upper(letter) ? static_cast<char>(letter - 'A' + 'a') : letter; }
 
 [[noreturn]] void fail(std::string_view tag, std::string_view reason) {
-    throw ValueError("layout ('" + std::string(tag) + "') is not a oneDNN format tag: " + std::string(reason));
+    throw ValueError("layout ('" + abbreviated(tag, kMostQuoted) + "') is not a oneDNN format tag: " + std::string(reason));
 }
 
 // The letters of `family` that `letters` holds, in logical order; empty where one is missing there.

@@ -4,11 +4,15 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/abbreviated.hpp"
+
 namespace dnnmove {
+
+// All messages are abbreviated: they quote what the caller gave.
 
 // An argument of the right type has a value that the operation does not take.
 struct ValueError : std::invalid_argument {
-    using std::invalid_argument::invalid_argument;
+    explicit ValueError(const std::string& what) : std::invalid_argument(abbreviated(what)) {}
 };
 
 // An axis lies outside [-ndim, ndim): numpy.exceptions.AxisError in Python.
@@ -18,7 +22,7 @@ struct AxisError : ValueError {
 
 // A position lies outside what it counts: IndexError in Python.
 struct IndexError : std::out_of_range {
-    using std::out_of_range::out_of_range;
+    explicit IndexError(const std::string& what) : std::out_of_range(abbreviated(what)) {}
 };
 
 // The operation is right but its result is no single view: several, or a copy, are needed. Only

@@ -28,12 +28,21 @@ Dims dense_strides(const Dims& shape, std::int64_t itemsize) {
     return strides;
 }
 
-std::string to_string(const Dims& dims) {
+std::string whole_text(const Dims& dims) {
     std::string text = "(";
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
         text += (axis == 0 ? "" : ", ") + std::to_string(dims[axis]);
     }
     return text + (dims.size() == 1 ? ",)" : ")");
+}
+
+std::string to_string(const Dims& dims) {
+    constexpr std::size_t kWhole = 64;
+    constexpr std::size_t kFirst = 8;
+    if (dims.size() <= kWhole) return whole_text(dims);
+    std::string text = whole_text(Dims(dims.begin(), dims.begin() + kFirst));
+    text.back() = ',';
+    return text + " ..., " + std::to_string(dims.back()) + ") of length " + std::to_string(dims.size());
 }
 
 }  // namespace dnnmove

@@ -16,7 +16,10 @@ std::int64_t element_count(const Dims& shape);
 // C-contiguous (row-major) strides in bytes of `shape`.
 Dims dense_strides(const Dims& shape, std::int64_t itemsize);
 
-// "(2, 3, 4)", as Python prints a tuple.
+// "(2, 3, 4)", as Python prints a tuple, for messages: of more than 64 entries, which no array has dimensions, the
+// first ones and the last, and how many there are.
 std::string to_string(const Dims& dims);
+// The same, whole whatever its length.
+std::string whole_text(const Dims& dims);
 
 }  // namespace dnnmove
