@@ -4,13 +4,16 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import dnnmove as dm
 
-NEEDS = {"ir.md": ["defusedxml"]}
+NEEDS = {"command_line.md": ["click", "defusedxml"], "ir.md": ["defusedxml"]}
 INTEGRATIONS = {"dnnmove.ir": ["defusedxml"]}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -22,8 +25,14 @@ def test_the_code_runs(page, tmp_path, monkeypatch):
     names = {}
     for module in NEEDS.get(page, []):
         pytest.importorskip(module)
-    for block in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL):
-        exec(block, names)
+    for language, block in re.findall(r"```(python|sh)\n(.*?)```", (DOCS / page).read_text(), re.DOTALL):
+        if language == "python":
+            exec(block, names)
+        for command in re.findall(r"^dnnmove (.*)$", block, re.MULTILINE) if language == "sh" else []:
+            done = subprocess.run(
+                [sys.executable, "-m", "dnnmove", *shlex.split(command)], capture_output=True, text=True
+            )
+            assert (done.returncode, done.stderr) == (0, ""), command
 
 
 @pytest.mark.parametrize("name", INTEGRATIONS)

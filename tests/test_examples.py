@@ -15,8 +15,9 @@ import dnnmove as dm
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 NEEDS = {
+    "command_line": ["click", "defusedxml", "openvino"],
     "demo": ["matplotlib"],
-    "openvino_model": ["openvino", "defusedxml"],
+    "openvino_model": ["defusedxml", "openvino"],
     "torch_shufflenet": ["sklearn", "torch"],
     "torch_tensors": ["torch"],
 }

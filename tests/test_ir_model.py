@@ -11,6 +11,7 @@ from oracle import assert_same
 
 import dnnmove as dm
 from dnnmove import ir
+from dnnmove.ir._slabs import Slabs
 
 pytest.importorskip("defusedxml")
 ov = pytest.importorskip("openvino")
@@ -63,6 +64,14 @@ def check(nodes, parameters, arrays, folder, **options):
     out = tuple(np.empty_like(array) for array in results)
     ours(*arrays, out=out if isinstance(result, tuple) else out[0])
     for mine, right in zip(out, expected, strict=True):
+        assert_same(mine, right)
+    # A slab at a time, as the command line does.
+    job = Slabs(ours, arrays)
+    places = [np.empty(shape, dtype) for shape, dtype in zip(job.shapes, job.dtypes, strict=True)]
+    done = []
+    job.run(places, 700, done.append)
+    assert sum(done) == sum(place.nbytes for place in places)
+    for mine, right in zip(places, expected, strict=True):
         assert_same(mine, right)
     return ours
 

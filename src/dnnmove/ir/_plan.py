@@ -21,7 +21,7 @@ from dnnmove.ir._graph import Layer, Source
 from dnnmove.ir._operations import OPERATIONS, Step
 from dnnmove.ir._values import agree, shape_text
 
-__all__ = ["Plan", "Slot", "Stage", "make_plan"]
+__all__ = ["Path", "Plan", "Slot", "Stage", "make_plan"]
 
 MOST_STEPS = 240  # of the 256 that a chain may have
 FEW = 3  # of a split's parts are cut out one by one where others are not used
@@ -36,6 +36,19 @@ class _Array:
     region: _Region
     readers: list[_Reader] = field(default_factory=list)
     written: list[Slot] = field(default_factory=list)
+    origin: tuple[_Array, list[Step], int] | None = None  # the array it is made of, how, and its number among outputs
+
+    def path(self) -> list[Step]:
+        """The steps from the tree's source to this array alone: what a split gives is cut out."""
+        steps: list[list[Step]] = []
+        array = self
+        while array.origin is not None:
+            array, taken, number = array.origin
+            if taken[-1][0] in ("split", "variadic_split"):
+                (reader,) = (reader for reader in array.readers if reader.steps is taken)
+                taken = [_cut(array, reader, number)]
+            steps.append(taken)
+        return [step for taken in reversed(steps) for step in taken]
 
 
 @dataclass(eq=False)
@@ -93,6 +106,20 @@ class Stage:
 
 
 @dataclass
+class Path:
+    """One result as a chain of its own: of the array in a slot, by some steps."""
+
+    source: Slot
+    desc: MemoryDesc
+    result: _Array
+
+    @property
+    def chain(self) -> Chain:
+        """The chain, which more steps may follow."""
+        return _taken(Chain(self.desc), self.result.path())
+
+
+@dataclass
 class Plan:
     """Stages in their order, the constants that they read, and what becomes of the results."""
 
@@ -100,6 +127,7 @@ class Plan:
     constants: dict[Slot, Callable[[], npt.NDArray[Any]]]
     shapes: list[tuple[int, ...]]
     dtypes: list[np.dtype[Any]]
+    paths: list[Path]  # one for each result
 
     def run(self, inputs: Sequence[Any], out: Sequence[Any] | None) -> list[Any]:
         """The results; `out` has one array for each."""
@@ -126,6 +154,7 @@ class _Planner:
         self.between = 0
         self.shapes: list[tuple[int, ...]] = []
         self.dtypes: list[np.dtype[Any]] = []
+        self.paths: list[Path] = []
 
     def source(self, layer: Layer, slot: Slot, desc: MemoryDesc) -> None:
         self.at[layer, 0] = self.region(slot, desc)
@@ -179,7 +208,7 @@ class _Planner:
             array = self.region(self.written(array), MemoryDesc(array.shape, dtype))
             self.at[layer.inputs[0]] = array
         array.region.steps += cost
-        outputs = [_Array(shape, array.region) for shape in shapes]
+        outputs = [_Array(shape, array.region, origin=(array, steps, i)) for i, shape in enumerate(shapes)]
         array.readers.append(_Reader(steps, outputs))
         for i, output in enumerate(outputs):
             self.at[layer, i] = output
@@ -211,6 +240,7 @@ class _Planner:
         array.written.append(("result", len(self.shapes)))
         self.shapes.append(array.shape)
         self.dtypes.append(array.region.desc.dtype)
+        self.paths.append(Path(array.region.source, array.region.desc, array))
 
     def plan(self) -> Plan:
         for layer in self.layers:
@@ -231,7 +261,7 @@ class _Planner:
         stages = _direct(stages)
         read = {slot for stage in stages for slot in stage.reads}
         constants = {slot: make for slot, make in self.constants.items() if slot in read}
-        return Plan(stages, constants, self.shapes, self.dtypes)
+        return Plan(stages, constants, self.shapes, self.dtypes, self.paths)
 
     def convert(self, layer: Layer) -> None:
         array = _known(layer.inputs[0][0])  # as the graph was checked
@@ -298,15 +328,20 @@ def _ways(array: _Array) -> list[_Way]:
         if len(used) == len(reader.outputs):
             ways.append(_Way(None, reader.steps, reader.outputs))
             continue
-        axis = int(np.ravel(reader.steps[-1][1]["axis"])[0]) % len(array.shape)
-        start = 0
-        for output in reader.outputs:  # of a split: cut out what is used
-            stop = start + output.shape[axis]
-            if _used(output):
-                key = (slice(None),) * axis + (slice(start, stop),)
-                ways.append(_Way(None, [("index", {"key": key})], [output]))
-            start = stop
+        ways += [
+            _Way(None, [_cut(array, reader, number)], [output])
+            for number, output in enumerate(reader.outputs)
+            if _used(output)
+        ]
     return ways
+
+
+def _cut(array: _Array, reader: _Reader, number: int) -> Step:
+    """The step that gives one output of a split."""
+    axis = int(np.ravel(reader.steps[-1][1]["axis"])[0]) % len(array.shape)
+    start = sum(output.shape[axis] for output in reader.outputs[:number])
+    part = slice(start, start + reader.outputs[number].shape[axis])
+    return "index", {"key": (slice(None),) * axis + (part,)}
 
 
 def _emitted(chain: Chain, root: _Array) -> tuple[Chain, list[tuple[Slot, tuple[int, ...]]]]:
