@@ -10,9 +10,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := CMakeLists.txt pyproject.toml README.md \
   $(shell find src bindings cmake scripts/onednn_requirement.py -name __pycache__ -prune -o -type f -print)
 
-EXTRAS := demo test lint bench
+EXTRAS := demo test lint bench docs
 
-.PHONY: demo test lint bench check-headers check-conda check-lto check-clang check-sanitizers check-instructions clean
+.PHONY: demo test lint bench docs check-headers check-conda check-lto check-clang check-sanitizers check-instructions clean
 
 demo: $(VENV)/stamp-demo
 	$(BIN)/python examples/demo.py
@@ -29,6 +29,11 @@ lint: $(VENV)/stamp-lint
 # Say what to run with ARGS, as in: make bench ARGS=--quick
 bench: $(VENV)/stamp-bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# The pages of build/docs/html; a name or a link that leads nowhere is an error. (The tests run the pages' code.)
+docs: $(VENV)/stamp-docs
+	$(BIN)/python -m sphinx -q -n -W --keep-going -b html docs build/docs/html
+	@echo "build/docs/html/index.html"
 
 # The bindings compile against the newest oneDNN's headers.
 check-headers: $(VENV)/stamp-lint

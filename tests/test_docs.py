@@ -64,3 +64,10 @@ def test_kernels_are_explained():
         for kernel in re.findall(r"kernel ([a-z ]+),", problem.explain()):
             assert any(kernel in line for line in page.splitlines() if line.startswith("| ")), kernel
         assert not re.search(r"\b(weave|deal|turned|cells|runs|strips)\b", problem.explain())
+
+
+def test_links_of_the_readme_lead_somewhere():
+    readme = (DOCS.parent / "README.md").read_text()
+    links = [link for link in re.findall(r"\]\(([^)#]+)", readme) if "://" not in link]
+    assert len(links) > 5
+    assert not [link for link in links if not any(DOCS.parent.glob(link))]

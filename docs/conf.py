@@ -1,0 +1,47 @@
+"""How sphinx builds the documentation: pages in Markdown, the reference from the docstrings, pictures drawn here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import sphinx.util.inspect
+
+import dnnmove
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import pictures
+
+project = "dnnmove"
+author = "the dnnmove developers"
+version = release = dnnmove.__version__
+html_title = f"dnnmove {version}"
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["generated/*.inc"]
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2, "header_links_before_dropdown": 9}
+html_sidebars = {"**": []}  # all pages are in the head line
+html_show_sourcelink = False
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3  # pages link to each other's headings; a missing one is a warning, and so an error
+
+nitpicky = True  # a name in a docstring that links nowhere is a warning, too
+autodoc_typehints = "none"  # the docstrings say it, with shapes and units
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+# The methods of the extension are of a type of its own, which sphinx would list as attributes.
+_is_attribute = sphinx.util.inspect.isattributedescriptor
+sphinx.util.inspect.isattributedescriptor = lambda found: (
+    not isinstance(found, type(dnnmove.Chain.build)) and _is_attribute(found)
+)
+
+pictures.draw_all(Path(__file__).parent / "generated")
