@@ -13,8 +13,8 @@ import pytest
 
 import dnnmove as dm
 
-NEEDS = {"command_line.md": ["click", "defusedxml"], "ir.md": ["defusedxml"]}
-INTEGRATIONS = {"dnnmove.ir": ["defusedxml"]}
+NEEDS = {"command_line.md": ["click", "defusedxml"], "dask.md": ["dask.array"], "ir.md": ["defusedxml"]}
+INTEGRATIONS = {"dnnmove.dask": ["dask.array"], "dnnmove.ir": ["defusedxml"]}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 

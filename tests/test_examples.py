@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 NEEDS = {
     "command_line": ["click", "defusedxml", "openvino"],
+    "dask_larger_than_memory": ["distributed"],
     "demo": ["matplotlib"],
     "openvino_model": ["defusedxml", "openvino"],
     "torch_shufflenet": ["sklearn", "torch"],
