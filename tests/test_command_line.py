@@ -297,7 +297,7 @@ def test_progress(transposing, tmp_path):
     assert (code, out, err) == (0, "", "")  # no terminal
 
 
-@pytest.mark.resident
+@pytest.mark.unsanitized
 def test_memory_does_not_grow_with_the_arrays(transposing, tmp_path, run_python):
     """The pages of mapped files are the system's; what the process itself takes stays small."""
     x = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype="f4", shape=(8192, 8192))  # 256 MiB

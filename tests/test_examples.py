@@ -37,7 +37,11 @@ def test_there_is_one_example_per_operation():
     assert operations <= {script.stem for script in SCRIPTS}
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def marks(script):
+    return [pytest.mark.unsanitized] if "openvino" in NEEDS.get(script.stem, []) else []
+
+
+@pytest.mark.parametrize("script", [pytest.param(script, marks=marks(script), id=script.stem) for script in SCRIPTS])
 def test_example(script, tmp_path):
     for module in NEEDS.get(script.stem, []):
         if importlib.util.find_spec(module) is None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+pytestmark = [pytest.mark.unsanitized, pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")]
 
 # One thread goes through new primitives, chains and eager calls, so that somebody plans or tunes at nearly every
 # moment; the child calls what was being planned when it was made. Large enough that planning lets go of the GIL.

@@ -18,6 +18,8 @@ ov = pytest.importorskip("openvino")
 
 from openvino import opset1, opset3, opset7, opset8, opset13  # noqa: E402  (behind the skip)
 
+pytestmark = pytest.mark.unsanitized
+
 CORE = ov.Core()
 
 

@@ -229,7 +229,7 @@ def resident():
         return int(statm.read().split()[1]) * 4096
 
 
-@pytest.mark.resident
+@pytest.mark.unsanitized
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_results_are_freed():
     x = some.dense((64, 60, 20, 20), "f4")  # 6 MB
@@ -246,7 +246,7 @@ def test_results_are_freed():
     assert resident() - before < 20 * x.nbytes
 
 
-@pytest.mark.resident
+@pytest.mark.unsanitized
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_plans_of_many_shapes_stay_bounded():
     def work(first, count):
@@ -259,7 +259,7 @@ def test_plans_of_many_shapes_stay_bounded():
     assert resident() - before < 40 * 2**20
 
 
-@pytest.mark.resident
+@pytest.mark.unsanitized
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_plans_of_many_parts_stay_bounded():
     x = np.zeros((2, 30000), "u1")

@@ -470,6 +470,7 @@ print("survived")
 
 
 @linux
+@pytest.mark.unsanitized
 def test_no_memory_for_threads(run_python):
     # Not even the stack of one more thread fits: the call runs on its caller's.
     assert run_python(LIMITED, OPENBLAS_NUM_THREADS="1") == "survived\n"
