@@ -13,11 +13,17 @@ import pytest
 
 import dnnmove as dm
 
-NEEDS = {"command_line.md": ["click", "defusedxml"], "dask.md": ["dask.array"], "ir.md": ["defusedxml"]}
-INTEGRATIONS = {"dnnmove.dask": ["dask.array"], "dnnmove.ir": ["defusedxml"]}
+NEEDS = {
+    "command_line.md": ["click", "defusedxml"],
+    "dask.md": ["dask.array"],
+    "ir.md": ["defusedxml"],
+    "torch.md": ["torch"],
+}
+INTEGRATIONS = {"dnnmove.dask": ["dask.array"], "dnnmove.ir": ["defusedxml"], "dnnmove.torch": ["torch"]}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, as it loads inductor
 @pytest.mark.parametrize("page", sorted(page.name for page in DOCS.glob("*.md")))
 def test_the_code_runs(page, tmp_path, monkeypatch):
     """Each page's blocks in their order, in one namespace and an empty folder."""

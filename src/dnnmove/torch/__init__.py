@@ -5,6 +5,7 @@ The eager functions of `dnnmove` take tensors too, but give results without grad
 goes to the engine directly. `import dnnmove` does not import this module, nor torch.
 """
 
+from dnnmove.torch._backend import backend
 from dnnmove.torch._chain import ChainFunction, chain
 from dnnmove.torch._functions import broadcast, channel_shuffle, transpose, variadic_split
 from dnnmove.torch._modules import ChannelShuffle
@@ -12,6 +13,7 @@ from dnnmove.torch._modules import ChannelShuffle
 __all__ = [
     "ChainFunction",
     "ChannelShuffle",
+    "backend",
     "broadcast",
     "chain",
     "channel_shuffle",

@@ -15,7 +15,7 @@ from dnnmove.torch._direct import differentiable, direct, readable
 from dnnmove.torch._register import register
 from dnnmove.torch._spec import built_for, read, spec_of, steps_on
 
-__all__ = ["ChainFunction", "chain"]
+__all__ = ["ChainFunction", "chain", "run_chain"]
 
 _compiling = torch.compiler.is_compiling
 _grad_enabled = torch.is_grad_enabled
@@ -71,14 +71,14 @@ def _adjoint(shape: Any, gradients: Any, text: str) -> Any:
 
 def _vmap(batch: Any, text: str) -> Any:
     # A chain is for one shape: the batch goes through it one by one.
-    results = [_operator(x, text) for x in batch.unbind(0)]
+    results = [run_chain(x, text) for x in batch.unbind(0)]
     if not results:
         shapes = _shapes_for(text, batch.shape[1] if batch.ndim > 1 else 1)
         return [batch.new_empty((0, *shape)) for shape in shapes]
     return [torch.stack(parts) for parts in zip(*results, strict=True)]
 
 
-_operator = register("chain(Tensor x, str chain) -> Tensor[]", kernel=_run, fake=_fake, adjoint=_adjoint, vmap=_vmap)
+run_chain = register("chain(Tensor x, str chain) -> Tensor[]", kernel=_run, fake=_fake, adjoint=_adjoint, vmap=_vmap)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -138,7 +138,7 @@ class ChainFunction:
             `x` has another shape or dtype or lies on another device, or requires grad and a step has no gradient.
         """
         if _compiling():
-            results = _operator(x, self._text)
+            results = run_chain(x, self._text)
             return tuple(results) if self._splits else results[0]
         if direct(x):
             try:
@@ -152,7 +152,7 @@ class ChainFunction:
         readable(x)
         if x.requires_grad and _grad_enabled():
             adjoint_of(self._text, tuple(x.shape))
-        results = _operator(x, self._text)
+        results = run_chain(x, self._text)
         return tuple(results) if self._splits else results[0]
 
     def __reduce__(self) -> Any:

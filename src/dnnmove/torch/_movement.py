@@ -1,0 +1,195 @@
+"""Which operations of an ATen graph only move elements, and the step of a chain that does the same."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from dnnmove.torch._spec import Call
+
+__all__ = ["COPIES", "VIEWS", "source_of", "steps_of"]
+
+aten = torch.ops.aten
+
+
+def _shape(node: Node) -> tuple[int, ...]:
+    return tuple(node.meta["val"].shape)
+
+
+def _step(method: str, *arguments: Any) -> Iterator[Call]:
+    yield Call(method, arguments, {})
+
+
+def _reshaped(node: Node, *_: Any, **__: Any) -> Iterator[Call]:
+    return _step("reshape", _shape(node))
+
+
+def _nothing(node: Node, *_: Any, **__: Any) -> Iterator[Call]:
+    return iter(())
+
+
+def _permuted(node: Node, x: Node, dims: list[int]) -> Iterator[Call]:
+    return _step("transpose", tuple(dims)) if dims else iter(())
+
+
+def _swapped(node: Node, x: Node, a: int = 0, b: int = -1) -> Iterator[Call]:
+    return _step("swapaxes", a, b) if len(_shape(x)) > 1 else iter(())
+
+
+def _expanded(node: Node, x: Node, *_: Any, **__: Any) -> Iterator[Call]:
+    return _step("broadcast", _shape(node))
+
+
+def _key(axis: int, ndim: int, entry: Any) -> tuple[Any, ...]:
+    return (*(slice(None) for _ in range(axis % ndim)), entry)
+
+
+def _sliced(node: Node, x: Node, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Iterator[Call]:
+    return _step("index", _key(dim, len(_shape(x)), slice(start, end, step)))
+
+
+def _selected(node: Node, x: Node, dim: int, index: int) -> Iterator[Call]:
+    return _step("index", _key(dim, len(_shape(x)), index))
+
+
+def _part(node: Node, parts: Node, i: int) -> Iterator[Call]:
+    """One result of a split or an unbind, whose positions follow from the lengths of those before it."""
+    x = parts.args[0]
+    assert isinstance(x, Node)
+    if parts.target is aten.unbind.int:
+        axis = parts.args[1] if len(parts.args) > 1 else 0
+        return _step("index", _key(axis, len(_shape(x)), i))
+    axis = parts.args[2] if len(parts.args) > 2 else 0
+    lengths = [value.shape[axis] for value in parts.meta["val"]]
+    first = sum(lengths[:i])
+    return _step("index", _key(axis, len(_shape(x)), slice(first, first + lengths[i])))
+
+
+def _flipped(node: Node, x: Node, dims: list[int]) -> Iterator[Call]:
+    return _step("flip", tuple(dims))
+
+
+def _rolled(node: Node, x: Node, shifts: list[int], dims: Any = ()) -> Iterator[Call]:
+    return _step("roll", tuple(shifts), tuple(dims)) if dims else _step("roll", shifts[0])
+
+
+def _repeated(node: Node, x: Node, reps: list[int]) -> Iterator[Call]:
+    return _step("tile", tuple(reps))
+
+
+def _channels(node: Node, x: Node, groups: int) -> Iterator[Call]:
+    return _step("shuffle_channels", 1, groups)
+
+
+def _pixels(node: Node, x: Node, factor: int) -> Iterator[Call]:
+    return _step("pixel_shuffle", factor)
+
+
+def _blocks(node: Node, x: Node, factor: int) -> Iterator[Call]:
+    return _step("pixel_unshuffle", factor)
+
+
+_ARITHMETIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.fmod.Scalar, aten.remainder.Scalar)
+_MOST_POSITIONS = 1 << 16  # a chain holds them all, as text too
+
+
+def _constant(node: Any) -> Any:
+    """The value of a node that no input decides, as inductor writes the positions of a roll; None for others."""
+    if not isinstance(node, Node):
+        return node
+    if node.target is torch.ops.prims.iota.default:
+        known = type(node.args[0]) is int and node.args[0] <= _MOST_POSITIONS
+        return node.target(*node.args, **node.kwargs) if known else None
+    if node.target not in _ARITHMETIC or node.kwargs or len(node.all_input_nodes) != 1:
+        return None
+    arguments = [_constant(each) for each in node.args]
+    return None if any(each is None for each in arguments) else node.target(*arguments)
+
+
+def positions_of(node: Node) -> tuple[int, list[int]] | None:
+    """The axis and the constant positions along it that an index takes; None where it is another kind of index."""
+    _, indices = node.args
+    assert isinstance(indices, list | tuple)
+    given = [axis for axis, each in enumerate(indices) if each is not None]
+    if len(given) != 1:
+        return None
+    positions = _constant(indices[given[0]])
+    if not isinstance(positions, torch.Tensor) or positions.ndim != 1 or positions.dtype is not torch.int64:
+        return None
+    return given[0], positions.tolist()
+
+
+def _taken(node: Node, x: Node, indices: Any) -> Iterator[Call]:
+    found = positions_of(node)
+    assert found is not None
+    axis, positions = found
+    length = _shape(x)[axis]
+    if positions == [(first + positions[0]) % length for first in range(length)]:
+        return _step("roll", -positions[0], axis)
+    return _step("take", tuple(positions), axis)
+
+
+# Without a copy in torch.
+VIEWS: dict[Any, Callable[..., Iterator[Call]]] = {
+    aten.view.default: _reshaped,
+    aten._unsafe_view.default: _reshaped,
+    aten.reshape.default: _reshaped,
+    aten.permute.default: _permuted,
+    aten.transpose.int: _swapped,
+    aten.t.default: _swapped,
+    aten.expand.default: _expanded,
+    aten.unsqueeze.default: _reshaped,
+    aten.squeeze.default: _reshaped,
+    aten.squeeze.dim: _reshaped,
+    aten.squeeze.dims: _reshaped,
+    aten.slice.Tensor: _sliced,
+    aten.select.int: _selected,
+    aten.alias.default: _nothing,
+    aten.detach.default: _nothing,
+    operator.getitem: _part,
+}
+# With one.
+COPIES: dict[Any, Callable[..., Iterator[Call]]] = {
+    aten.clone.default: _nothing,
+    aten.flip.default: _flipped,
+    torch.ops.prims.rev.default: _flipped,
+    aten.roll.default: _rolled,
+    aten.repeat.default: _repeated,
+    aten.channel_shuffle.default: _channels,
+    aten.index.Tensor: _taken,
+    aten.pixel_shuffle.default: _pixels,
+    aten.pixel_unshuffle.default: _blocks,
+}
+_PARTS = (aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int)
+
+
+def source_of(node: Node) -> Node | None:
+    """What `node` moves; None where it does something else, or where a length is not known yet."""
+    if node.op != "call_function" or (node.target not in VIEWS and node.target not in COPIES):
+        return None
+    x = node.args[0]
+    if node.target is operator.getitem:
+        if not isinstance(x, Node) or x.target not in _PARTS:
+            return None
+        x = x.args[0]
+    elif node.target is aten.index.Tensor and positions_of(node) is None:
+        return None
+    if not isinstance(x, Node) or any(isinstance(each, Node) for each in node.args[1:]):
+        return None
+    known = all(
+        isinstance(each.meta.get("val"), torch.Tensor) and all(type(n) is int for n in each.meta["val"].shape)
+        for each in (node, x)
+    )
+    same = known and node.meta["val"].dtype is x.meta["val"].dtype
+    return x if same else None
+
+
+def steps_of(node: Node) -> tuple[Call, ...]:
+    """The steps of a chain that do what `node` does."""
+    make = VIEWS.get(node.target) or COPIES[node.target]
+    keywords = {name: value for name, value in node.kwargs.items() if name != "memory_format"}
+    return tuple(make(node, *node.args, **keywords))

@@ -1,0 +1,250 @@
+"""torch.compile(backend="dnnmove"): the same results, what becomes a chain and what does not, aliases and mutation."""
+
+import shutil
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch._inductor import config as inductor_config  # noqa: E402
+from torch.utils._pytree import tree_leaves  # noqa: E402
+
+import dnnmove.torch as dt  # noqa: E402
+from dnnmove.torch import _backend, _fold  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+COMPILERS = ["none"] + ["inductor"] * (shutil.which("g++") is not None)
+
+
+@pytest.fixture(params=COMPILERS)
+def compiler(request, monkeypatch):
+    """With and without a C++ compiler."""
+    if request.param == "none":
+        monkeypatch.setattr(_backend.shutil, "which", lambda name: None)
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def counts(monkeypatch):
+    """How many chains each compiled graph got; copies of any size are worth one."""
+    found = []
+    fold = _fold.fold
+
+    def counted(graph, *, fuses):
+        found.append(fold(graph, fuses=fuses))
+        return found[-1]
+
+    monkeypatch.setattr(_fold, "fold", counted)
+    monkeypatch.setattr(_fold, "LEAST_BESIDE_INDUCTOR", 0)
+    monkeypatch.setattr(_fold, "LEAST_IN_EAGER_GRAPHS", 0)
+    torch._dynamo.reset()
+    with inductor_config.patch(force_disable_caches=True):
+        yield found
+    torch._dynamo.reset()
+
+
+def compiled(function, **options):
+    return torch.compile(function, backend=dt.backend, **{"dynamic": False, **options})
+
+
+def some(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1))
+
+
+def windows(x):
+    y = torch.roll(x, (-4, 2), (2, 3)).view(2, 56, 2, 4, 2, 4)
+    return y.permute(0, 2, 4, 1, 3, 5).contiguous().flip(1)
+
+
+def chunked_shuffle(x):
+    return x.view(2, 2, 28, 8, 8).transpose(1, 2).reshape(2, 56, 8, 8)
+
+
+# Function, and how many chains it becomes.
+MOVEMENT = {
+    "channel_shuffle": (lambda x: torch.channel_shuffle(x, 2), 1),
+    "shuffle by views": (chunked_shuffle, 1),
+    "roll and flip": (lambda x: torch.roll(x, (-3, 5), (1, 2)).flip(1), 1),
+    "flat roll": (lambda x: x.permute(3, 1, 0, 2).contiguous().view(-1).roll(5), 1),
+    "windows": (windows, 1),
+    "pixel shuffle": (lambda x: torch.nn.functional.pixel_shuffle(x, 2), 1),
+    "pixel unshuffle": (lambda x: torch.nn.functional.pixel_unshuffle(x, 2), 1),
+    "query, key and value": (
+        lambda x: [part.contiguous() for part in x.reshape(2, 4, 7, 2, 64).permute(2, 0, 1, 3, 4).unbind(0)],
+        7,
+    ),
+    "to channels_last": (lambda x: x.transpose(1, 2).contiguous(memory_format=torch.channels_last), 1),
+    "every second": (lambda x: x[:, ::2].contiguous(), 1),
+    "squeezed": (lambda x: x.unflatten(1, (2, 28))[:, 0].movedim(1, -1)[:1].contiguous().squeeze(0), 1),
+    "expanded": (lambda x: x.expand(3, 2, 56, 8, 8).contiguous(), 1),
+    "repeated": (lambda x: x.repeat(1, 2, 1, 1), 1),
+    "split": (lambda x: [part.clone() for part in x.split([5, 51], 1)], 2),
+    "a gather": (lambda x: x[:, torch.tensor([5, 3, 3, 55])], None),
+    "two uses of a copy": (lambda x: (y := x.permute(1, 0, 2, 3).contiguous(), y.flip(0)), 2),
+}
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "channels_last", "strided"])
+@pytest.mark.parametrize("name", MOVEMENT)
+def test_movement_alone(name, layout, monkeypatch, counts):
+    monkeypatch.setattr(_backend.shutil, "which", lambda name: None)
+    function, chains = MOVEMENT[name]
+    x = {
+        "contiguous": some(2, 56, 8, 8),
+        "channels_last": some(2, 56, 8, 8).contiguous(memory_format=torch.channels_last),
+        "strided": some(2, 56, 8, 16)[..., ::2],
+    }[layout]
+    results, expected = tree_leaves(compiled(function)(x)), tree_leaves(function(x))
+    for a, b in zip(results, expected, strict=True):
+        assert torch.equal(a, b)
+        assert a.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+    assert chains is None or counts == [chains]
+
+
+@pytest.mark.skipif("inductor" not in COMPILERS, reason="there is no C++ compiler")
+def test_movement_alone_by_inductor(counts):
+    functions = [function for function, _ in MOVEMENT.values()]
+    x = some(2, 56, 8, 8)
+    result = compiled(lambda x: [function(x) for function in functions])(x)
+    for a, b in zip(tree_leaves(result), tree_leaves([function(x) for function in functions]), strict=True):
+        assert torch.equal(a, b)
+    (chains,) = counts
+    assert chains >= sum(number for _, number in MOVEMENT.values() if number)
+
+
+def test_gradients(compiler, counts):
+    weights = some(896, 3)
+
+    def function(x):
+        return windows(x).view(8, 896) @ weights
+
+    gradients = []
+    for call in (function, compiled(function)):
+        x = some(2, 56, 8, 8).requires_grad_()
+        call(x).square().sum().backward()
+        gradients.append(x.grad)
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
+    assert counts == [1, 1]  # forward and backward
+
+
+def test_views_stay_views(compiler, counts):
+    def function(x):
+        return x.permute(0, 2, 1, 3), x.view(2, -1)
+
+    x = some(2, 56, 8, 8)
+    a, b = compiled(function)(x)
+    assert sum(counts) == 0
+    x.fill_(3)
+    assert torch.equal(a, function(x)[0])
+    assert torch.equal(b, function(x)[1])
+
+
+def test_mutation(compiler, counts):
+    def function(x, into):
+        before = x.permute(1, 0, 2, 3).contiguous()
+        x.mul_(2)
+        after = x.permute(1, 0, 2, 3).contiguous()
+        into.copy_(before.flip(0))
+        before.add_(1)
+        return before, after
+
+    tensors = [[some(2, 56, 8, 8), torch.zeros(56, 2, 8, 8)] for _ in range(2)]
+    expected = function(*tensors[0])
+    results = compiled(function)(*tensors[1])
+    for a, b in zip([*expected, *tensors[0]], [*results, *tensors[1]], strict=True):
+        assert torch.equal(a, b)
+
+
+def test_graph_breaks(compiler, counts):
+    def function(x):
+        y = windows(x)
+        torch._dynamo.graph_break()
+        return y.transpose(0, 1).contiguous()
+
+    x = some(2, 56, 8, 8)
+    assert torch.equal(compiled(function)(x), function(x))
+    assert counts == [1, 1]
+
+
+def test_dynamic_shapes(compiler, counts):
+    def function(x):
+        return torch.channel_shuffle(x, 2).flip(1)
+
+    call = compiled(function, dynamic=None)
+    for batch in (2, 3, 5, 7):
+        x = some(batch, 56, 8, 8)
+        assert torch.equal(call(x), function(x))
+    assert counts == [1, 0]  # the first length is taken as fixed; from the second on it is dynamic
+
+
+def test_no_movement(compiler, counts):
+    x = some(3, 4)
+    torch.testing.assert_close(compiled(lambda x: x.sin() + 1)(x), x.sin() + 1)
+    assert counts == [0]
+
+
+def test_dtypes_that_torch_casts_to(compiler, counts):
+    x = some(4, 6)
+    assert torch.equal(compiled(lambda x: x.t().contiguous().double())(x), x.t().double())
+    mask = x > 0
+    assert torch.equal(compiled(lambda x: x.t().contiguous())(mask), mask.t())
+    assert sum(counts) >= 1
+
+
+@pytest.mark.skipif("inductor" not in COMPILERS, reason="there is no C++ compiler")
+def test_what_inductor_fuses_is_left_to_it(counts):
+    def function(x):
+        return torch.channel_shuffle(x.sin(), 2).cos(), torch.channel_shuffle(x, 2).cos()
+
+    x = some(2, 56, 8, 8)
+    for a, b in zip(compiled(function)(x), function(x), strict=True):
+        torch.testing.assert_close(a, b)
+    assert counts == [0]
+
+
+def test_small_copies_are_left(compiler, monkeypatch, counts):
+    monkeypatch.undo()
+    found = []
+    fold = _fold.fold
+    monkeypatch.setattr(_fold, "fold", lambda graph, *, fuses: found.append(fold(graph, fuses=fuses)))
+    if compiler == "none":
+        monkeypatch.setattr(_backend.shutil, "which", lambda name: None)
+    x = some(2, 12, 8, 8)
+    call = compiled(lambda x: torch.channel_shuffle(x, 3))
+    assert torch.equal(call(x), torch.channel_shuffle(x, 3))
+    assert found == [0]
+
+
+MODELS = ["ShuffleNet v2, 2 units", "Swin, 2 blocks", "ViT, 2 blocks", "shifted windows alone"]
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the models lie with the benchmarks")
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name, compiler, counts, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.torch_models import models
+
+    model, x = models(1)[name]
+    with torch.no_grad():
+        expected = model(x)
+        torch.testing.assert_close(compiled(model)(x), expected, rtol=1e-4, atol=1e-5)
+    assert (sum(counts) > 0) == (name != MODELS[0] or compiler == "none")
+    if compiler == "none" and isinstance(model, torch.nn.Module):
+        gradients = []
+        for call in (model, compiled(model)):
+            model.zero_grad()
+            call(x).square().mean().backward()
+            gradients.append([parameter.grad.clone() for parameter in model.parameters()])
+        for a, b in zip(*gradients, strict=True):
+            torch.testing.assert_close(a, b)
+
+
+@pytest.mark.skipif(not (ROOT / "pyproject.toml").is_file(), reason="the source tree is not here")
+def test_the_entry_point():
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["torch_dynamo_backends"]
+    assert list(table) == ["dnnmove"]
+    assert EntryPoint("dnnmove", table["dnnmove"], "torch_dynamo_backends").load() is dt.backend
