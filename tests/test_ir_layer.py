@@ -276,6 +276,17 @@ def test_defaults():
     assert ir.read_layer(layer("Transpose")).input_shapes == ()
 
 
+@pytest.mark.parametrize("port", [(), (1,), ("?",)])
+def test_an_axis_is_a_scalar_or_an_array_of_one(port):
+    read = ir.read_layer(layer("Split", '<data num_splits="2"/>', [(2, 6), port]))
+    x = some.dense((2, 6), "f4")
+    for axis in (1, [1], np.array(1), np.array([-1])):
+        for mine, right in zip(read(x, axis), oracle.variadic_split(x, 1, (3, 3)), strict=True):
+            assert_same(mine, right)
+    with pytest.raises(ValueError, match="axis"):
+        read(x, [0, 1])
+
+
 def test_dynamic_dimensions():
     read = ir.read_layer(layer("Transpose", "", [("?", 3, -1), (3,)]))
     assert read.input_shapes == ((None, 3, None), (3,))
@@ -322,8 +333,16 @@ def test_other_arrays():
         (ValueError, lambda: ir.read_layer(TRANSPOSE)(np.zeros((2, 3, 4)), [1, 0, 2]), ["output 0", "(4, 2, 3)"]),
         (ValueError, lambda: ir.read_layer(TRANSPOSE)(np.zeros((2, 3, 4)), [1, 1, 2]), ["input_order (1, 1, 2)"]),
         (TypeError, lambda: ir.read_layer(TRANSPOSE)(np.zeros((2, 3, 4)), [2.0, 0.0, 1.0]), ["integers", "float64"]),
-        (TypeError, lambda: ir.read_layer(TRANSPOSE)([[[1.0]]], [2, 0, 1]), ["list"]),
+        (TypeError, lambda: ir.read_layer(TRANSPOSE)([[[1.0]]], [2, 0, 1]), ["data: ", "list"]),
         (ValueError, lambda: ir.read_layer(VARIADIC_SPLIT)(np.zeros((6, 12, 10, 24)), 0, [1, 2, 4]), ["split_lengths"]),
+        (TypeError, lambda: ir.read_layer(TRANSPOSE_EMPTY)(np.zeros((2, 3, 4)), np.zeros(0)), ["integers", "float64"]),
+        (
+            TypeError,
+            lambda: ir.read_layer(BROADCAST_NUMPY)(np.zeros((16, 1, 1)), [1, 16, 50, 50], [1]),
+            ["Broadcast has 2 input ports, but 3 inputs were given"],
+        ),
+        (ValueError, lambda: ir.read_layer(layer("Split", '<data num_splits="0"/>')), ["num_splits (0)", "at least 1"]),
+        (ValueError, lambda: ir.read_layer(layer("ShuffleChannels", '<data group="0"/>')), ["group (0)", "at least 1"]),
         (ValueError, lambda: ir.read_layer(layer("Broadcast", '<data mode="explicit"/>'))(np.zeros(1), [1]), ["third"]),
     ],
 )

@@ -1,5 +1,6 @@
 """dnnmove.ir.read_model against OpenVINO, on the files that OpenVINO writes: every mode, dtype and dynamic shape."""
 
+import re
 import subprocess
 import sys
 
@@ -362,6 +363,20 @@ def test_weights_may_lie_elsewhere(tmp_path):
         ir.read_model(path, tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError):
         ir.read_model(tmp_path / "nowhere.xml")
+    with pytest.raises(TypeError, match="weights must be a path or contiguous bytes, not list"):
+        ir.read_model(path, [1, 2])
+    with pytest.raises(TypeError, match="xml must be the path of a file, a str or PathLike, not bytes"):
+        ir.read_model(path.read_bytes())
+
+
+def test_an_output_without_dimensions_is_not_taken_for_a_scalar(tmp_path):
+    x = parameter([-1, 3])
+    path, _ = saved(opset1.transpose(x, const([1, 0])), [x], tmp_path)
+    path.write_text(re.sub(r"\s*<dim>[^<]*</dim>", "", path.read_text()))
+    model = ir.read_model(path)
+    assert model.outputs[0].shape is None
+    assert "of any rank" in repr(model)
+    assert model(np.zeros((2, 3), "f4")).shape == (3, 2)
 
 
 def test_other_layers_are_named(tmp_path):

@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dnnmove._core import Chain, Memory, transpose
 from dnnmove.ir._operations import OPERATIONS, read_attributes
-from dnnmove.ir._values import Bounds, agree, port_shape, shape_text
+from dnnmove.ir._values import OPEN, Bounds, agree, port_shape, shape_text
 from dnnmove.ir._xml import Element, IRError, parse, shown
 
 __all__ = ["Layer", "read_layer"]
@@ -69,13 +70,18 @@ class Layer:
         if taken not in operation.inputs:
             names = ", ".join(("data", *operation.constants))
             raise TypeError(f"{self.type} takes {names}; {taken} inputs were given")
-        arrays = [np.asarray(c) if np.size(c) else np.zeros(np.shape(c), np.int64) for c in constants]
-        for name, array in zip(operation.constants, arrays, strict=False):
-            if array.dtype.kind not in "iu":
-                raise TypeError(f"{name} must be integers, not {array.dtype}")
+        if taken > len(self._inputs) > 0:  # fewer is for the operation to judge, which may ignore a port
+            raise TypeError(f"this {self.type} has {len(self._inputs)} input ports, but {taken} inputs were given")
+        arrays = [
+            self._constant(i, name, constant)
+            for i, (name, constant) in enumerate(zip(operation.constants, constants, strict=False), 1)
+        ]
         if isinstance(data, np.ndarray) and any(stride % (data.itemsize or 1) for stride in data.strides):
             data = transpose(data, range(data.ndim))  # a chain counts strides in elements
-        chain = Chain(data.desc) if isinstance(data, Memory) else Chain.of(data)
+        try:
+            chain = Chain(data.desc) if isinstance(data, Memory) else Chain.of(data)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"data: {error}") from None
         shape = chain.src_desc.dims
         for i, (port, found) in enumerate(zip(self._inputs, [shape, *(a.shape for a in arrays)], strict=False)):
             if not agree(port, found):
@@ -90,6 +96,18 @@ class Layer:
             if port and not agree(port, found):
                 raise ValueError(f"output {i} has the shape {found}, but its port says {shape_text(port)}")
         return chain.build()(data)
+
+    def _constant(self, port: int, name: str, constant: Any) -> npt.NDArray[Any]:
+        """An input behind the data as an array of integers."""
+        array = np.asarray(constant)
+        if array.dtype.kind not in "iu":
+            if isinstance(constant, list | tuple) and not constant:
+                return np.zeros(0, np.int64)  # NumPy takes an empty list for floats
+            raise TypeError(f"{name} must be integers, not {array.dtype}")
+        declared = self._inputs[port] if port < len(self._inputs) else None
+        if name == "axis" and array.size == 1 and declared in ((), ((1, 1),), (OPEN,)):
+            array = array.reshape([1] * len(declared or ()))  # a scalar and an array of one mean the same axis
+        return array
 
     def __repr__(self) -> str:
         inputs = ", ".join(map(shape_text, self._inputs))

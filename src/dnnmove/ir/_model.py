@@ -109,7 +109,8 @@ class Model:
             elif source.array is not None:
                 declared = tuple((n, n) for n in source.array.shape)
             elif number < len(source.declared_outputs):
-                declared = source.declared_outputs[number]
+                # Without dimensions it is a scalar's, or nobody cared to write them: only a call can tell.
+                declared = source.declared_outputs[number] or None
             while source.dtype is None and source.array is None:
                 source = source.inputs[0][0]
             ports.append(_port(layer, declared, source.dtype if source.array is None else source.array.dtype))
@@ -272,7 +273,11 @@ def _weights(xml: pathlib.Path, weights: Any) -> npt.NDArray[np.uint8] | str:
         return _mapped(beside) if beside.is_file() else f"there is no {beside.name} beside the file"
     if isinstance(weights, str | os.PathLike):
         return _mapped(pathlib.Path(weights))
-    return np.frombuffer(weights, np.uint8)
+    try:
+        return np.frombuffer(weights, np.uint8)
+    except (TypeError, BufferError):
+        kind = type(weights).__name__
+        raise TypeError(f"weights must be a path or contiguous bytes, not {kind}") from None
 
 
 def _document(path: pathlib.Path) -> bytes:
@@ -331,6 +336,8 @@ def read_model(xml: str | os.PathLike[str], weights: Any = None) -> Model:
     >>> model.inputs[0].shape
     (None, 6)
     """
+    if not isinstance(xml, str | os.PathLike):
+        raise TypeError(f"xml must be the path of a file, a str or PathLike, not {type(xml).__name__}")
     path = pathlib.Path(xml)
     what = shown(path.name, 100)
     root = parse(_document(path), what)

@@ -227,10 +227,10 @@ _BLOCK = {
 _MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
 
 OPERATIONS = {
-    "ShuffleChannels": Operation(_shuffle_channels, {"axis": (integer, 1), "group": (integer, 1)}),
+    "ShuffleChannels": Operation(_shuffle_channels, {"axis": (integer, 1), "group": (_from(1), 1)}),
     "Transpose": Operation(_transpose, constants=("input_order",)),
     "VariadicSplit": Operation(_variadic_split, constants=("axis", "split_lengths")),
-    "Split": Operation(_split, {"num_splits": (integer, _REQUIRED)}, ("axis",)),
+    "Split": Operation(_split, {"num_splits": (_from(1), _REQUIRED)}, ("axis",)),
     "Broadcast": Operation(_broadcast, _MODE, ("target_shape", "axes_mapping"), 1),
     "Reshape": Operation(_reshape, {"special_zero": (boolean, False)}, ("shape",)),
     "Squeeze": Operation(_squeeze, {}, ("axes",), 0),
