@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -57,6 +58,14 @@ def test_info():
     assert found["build"]["isa"] == dm.build_info()["isa"]
     (entry,) = (e for e in found["shuffles"] if (e["layout"], e["dtype"]) == ("nchw", "float64"))
     assert entry["implementations"] == [f"native:{dm.build_info()['isa']}"]
+
+
+def test_info_where_one_implementation_is_forced(monkeypatch):
+    monkeypatch.setenv("DNNMOVE_IMPLEMENTATION", "onednn")
+    found = {(e["layout"], e["dtype"]): e["implementations"] for e in json.loads(invoke("info", "--json"))["shuffles"]}
+    assert found["nchw", "float64"] == []
+    assert found["nchw", "float32"]
+    assert re.search(r"nchw .*float64 +none\n", invoke("info"))
 
 
 def test_explain():
@@ -221,7 +230,8 @@ def test_a_file_may_be_its_own_target(transposing, tmp_path):
         (["model.xml", "-i", "cut.npy", "-o", "y.npy"], 1, ["cut.npy"]),
         (["model.xml", "-i", "int.npy", "-o", "y.npy"], 1, ["input 0 ('Parameter0') must have the dtype float32"]),
         (["model.xml", "-i", "cube.npy", "-o", "y.npy"], 1, ["must have the shape (?, ?), not (2, 2, 2)"]),
-        (["model.xml", "-i", "x.npy", "-o", "no/where/y.npy"], 1, ["No such file"]),
+        (["model.xml", "-i", "empty.npy", "-o", "y.npy"], 1, ["empty.npy", "No data left"]),
+        (["model.xml", "-i", "x.npy", "-o", "no/where/y.npy"], 1, ["no/where/y.npy: No such file"]),
         (["model.xml", "-i", "x.npy", "-o", "."], 1, ["is no regular file"]),
         (["model.xml", "-i", "x.npy", "-o", "y.npy", "--slab", "0"], 2, ["--slab"]),
         (["model.xml", "-i", "x.npy", "-o", "y.npy", "--weights", "none.bin"], 1, ["none.bin"]),
@@ -236,6 +246,7 @@ def test_run_refuses(transposing, tmp_path, monkeypatch, arguments, code, words)
         np.save(f"{name}.npy", array)
     np.save("object.npy", np.array([{}]), allow_pickle=True)
     np.savez("whole.npz", x=x)
+    (tmp_path / "empty.npy").touch()
     (tmp_path / "cut.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-8])
     before = files(tmp_path)
     text = invoke("run", *arguments, code=code)
@@ -396,7 +407,27 @@ def test_peers_do_the_same(steps):
         assert_same(mine.numpy(), right)
 
 
+def test_peers_take_arrays_without_axes():
+    pytest.importorskip("torch")
+    x = np.array(3.0, "f4")
+    for steps, shape in ((["transpose()"], ()), (["broadcast([])"], ()), (["broadcast([2, 3])"], (2, 3))):
+        read = [read_step(step) for step in steps]
+        for peer in (numpy_peer(x, read), torch_peer(x, read, 2)):
+            assert_same(np.asarray(peer()[0]), np.full(shape, 3.0, "f4"))
+
+
 # The process
+
+
+def test_run_without_standard_streams(transposing, tmp_path):
+    """As services are started."""
+    x = some.dense((3, 4), "f4")
+    path = saved(tmp_path, "x.npy", x)
+    command = [sys.executable, "-m", "dnnmove", "run", str(transposing()), "-i", str(path), "-o", "y.npy"]
+    closed = "import os, sys; [os.close(n) for n in range(3)]; os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run([sys.executable, "-c", closed, *command], cwd=tmp_path, timeout=120)
+    assert done.returncode == 0
+    assert_same(np.load(tmp_path / "y.npy"), dm.transpose(x))
 
 
 def test_without_click():

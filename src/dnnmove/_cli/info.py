@@ -33,8 +33,11 @@ def _shuffles() -> list[dict[str, Any]]:
         for dtype in DTYPES:
             md = dm.MemoryDesc((2, 64, 8, 8, 8)[:ndim], dtype, layout)
             desc = dm.ShuffleForward.Desc(dm.PropKind.forward_inference, md, 1, 16)
-            pd = dm.ShuffleForward.PrimitiveDesc(desc)
-            found.append({"layout": layout, "dtype": dtype, "implementations": pd.implementations})
+            try:
+                implementations = dm.ShuffleForward.PrimitiveDesc(desc).implementations
+            except dm.UnimplementedError:  # DNNMOVE_IMPLEMENTATION forces one that cannot run it
+                implementations = []
+            found.append({"layout": layout, "dtype": dtype, "implementations": implementations})
     return found
 
 
@@ -71,7 +74,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for entry in found["shuffles"]:
         groups.setdefault((entry["layout"], tuple(entry["implementations"])), []).append(entry["dtype"])
-    texts = [(layout, ", ".join(dtypes), ", ".join(chosen)) for (layout, chosen), dtypes in groups.items()]
+    texts = [(layout, ", ".join(dtypes), ", ".join(chosen) or "none") for (layout, chosen), dtypes in groups.items()]
     widths = [max(len(row[k]) for row in texts) for k in range(2)]
     lines += [f"  {a.ljust(widths[0])}  {b.ljust(widths[1])}  {c}" for a, b, c in texts]
     return [*lines, "", f"Every other operation: native:{build['isa']}"]

@@ -19,7 +19,7 @@ def load(path: Path, dtype: np.dtype[Any] | None = None) -> npt.NDArray[Any]:
     """The array in a .npy file, mapped; types that NumPy's files do not know lie there as raw bytes (bfloat16)."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
+    except (EOFError, ValueError) as error:  # EOFError of an empty file, which click would take for Ctrl-D
         raise ValueError(f"{path}: {error}") from None
     if not isinstance(array, np.ndarray):
         array.close()
@@ -63,8 +63,11 @@ def writing(
         for target, shape, dtype in zip(targets, shapes, dtypes, strict=True):
             part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
             parts.append(part)  # before it is there: a signal may come at any time
-            _create(part)
-            arrays.append(_mapped(part, shape, dtype))
+            try:
+                _create(part)
+                arrays.append(_mapped(part, shape, dtype))
+            except OSError as error:  # its path is one that nobody gave: people know the target
+                raise OSError(error.errno, error.strerror, str(target)) from None
         yield arrays
         for array in arrays:
             if isinstance(array, np.memmap):

@@ -32,11 +32,11 @@ class _Torch:
 
     @staticmethod
     def permute(x: Any, order: Any) -> Any:
-        return x.permute(*order)
+        return x.permute(tuple(order))
 
     @staticmethod
     def expand(x: Any, shape: Any) -> Any:
-        return x.expand(*shape)
+        return x.expand(tuple(shape))
 
     @staticmethod
     def contiguous(x: Any) -> Any:

@@ -86,7 +86,9 @@ def run(
     context: Any = dm.num_threads(threads) if threads else contextlib.nullcontext()
     with _signals_unwind(), context, writing(list(outputs), job.shapes, job.dtypes) as places:
         total = sum(place.nbytes for place in places)
-        shown = sys.stderr.isatty() if progress is None else progress
+        shown = progress
+        if shown is None:  # there is no standard error where the caller closed it
+            shown = sys.stderr is not None and sys.stderr.isatty()
         if shown:
             with click.progressbar(length=total, label="dnnmove run", file=sys.stderr) as bar:
                 job.run(places, slab << 20, bar.update)
