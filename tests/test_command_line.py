@@ -257,6 +257,21 @@ def test_run_refuses(transposing, tmp_path, monkeypatch, arguments, code, words)
     assert code == 2 or text.count("\n") == 1
 
 
+def test_what_may_not_be_written_stays(transposing, tmp_path, monkeypatch):
+    """A rename could replace it, where the folder may be written."""
+    x, target = saved(tmp_path, "x.npy", some.dense((3, 4), "f4")), saved(tmp_path, "y.npy", np.zeros(1))
+    model, before = transposing(), target.read_bytes()
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: str(path) != str(target))
+    assert f"{target}: Permission denied" in invoke("run", model, "-i", x, "-o", target, code=1)
+    assert target.read_bytes() == before
+
+
+def test_what_may_not_be_read_is_an_error_and_no_wrong_usage(transposing, tmp_path, monkeypatch):
+    x = saved(tmp_path, "x.npy", some.dense((3, 4), "f4"))
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.R_OK)  # click need not look
+    assert invoke("run", transposing(), "-i", x, "-o", tmp_path / "y.npy") == ""
+
+
 def test_nothing_half_written_stays(branching, tmp_path, monkeypatch):
     """The second result fails: the first one's file, which is complete, does not appear either."""
     from dnnmove.ir import _slabs

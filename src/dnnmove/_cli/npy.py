@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -57,6 +58,8 @@ def writing(
     for target in targets:
         if target.exists() and not target.is_file():
             raise OSError(f"{target}: is no regular file")
+        if target.exists() and not os.access(target, os.W_OK):  # a rename would put it aside all the same
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
     parts: list[Path] = []
     try:
         arrays = []

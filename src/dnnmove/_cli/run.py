@@ -17,7 +17,7 @@ from dnnmove._cli.npy import load, writing
 
 __all__ = ["run"]
 
-FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, readable=False)  # what cannot be read is an error, not wrong usage
 
 
 @contextlib.contextmanager
