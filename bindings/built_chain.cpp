@@ -262,8 +262,14 @@ bool BuiltChain::tunes(std::byte* const* dsts) const noexcept {
 
 std::string BuiltChain::impl_info() const { return row_major_->front()->impl_info(); }
 
+std::vector<ProgramSummary> BuiltChain::summaries(std::size_t most) const {
+    std::vector<ProgramSummary> all;
+    for (const auto& plan : *row_major_) all.push_back(plan->summary(get_num_threads(), most));
+    return all;
+}
+
 std::string BuiltChain::explain() const {
-    std::string text = title_ + folded_.trace;
+    std::string text = title_ + folded_.trace();
     const int threads = get_num_threads();
     for (std::size_t pass = 0; pass < row_major_->size(); ++pass) {
         text += "pass " + std::to_string(pass + 1) + ", " + (*row_major_)[pass]->explain(threads);

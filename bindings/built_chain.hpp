@@ -38,6 +38,9 @@ public:
     bool tune() const { return tune_; }
     std::size_t passes() const override { return folded_.passes; }
     bool splits() const { return splits_; }
+    const chain::Folded& folded() const { return folded_; }
+    // What explain() says of each pass, as values of at most `most` copies.
+    std::vector<ProgramSummary> summaries(std::size_t most) const;
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream,
              trace::Call* call) const override;

@@ -1,5 +1,7 @@
 // The Python type BuiltChain: a C type, since for a small array the call is all the cost.
 #include "built_chain.hpp"
+#include "chain_docs.hpp"
+#include "chain_structure.hpp"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -83,6 +85,26 @@ PyObject* to_python(const std::string& text) {
 
 PyObject* explain(PyObject* self, PyObject*) {
     return guarded([&] { return to_python(built_of(self).explain()); });
+}
+
+PyObject* structure(PyObject* self, PyObject*) {
+    return guarded([&] { return structure_of(built_of(self)).release().ptr(); });
+}
+
+PyObject* draw(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    static const Signature signature("BuiltChain.draw", {"path"}, 1, 0);
+    return guarded([&] {
+        std::array<PyObject*, kMaxParameters> values;
+        signature.parse(args, static_cast<std::size_t>(count), keywords, values);
+        const py::object path = values[0] == nullptr ? py::none() : py::reinterpret_borrow<py::object>(values[0]);
+        return py::module_::import("dnnmove._seen").attr("draw")(py::handle(self), path).release().ptr();
+    });
+}
+
+PyObject* html(PyObject* self, PyObject*) {
+    return guarded([&] {
+        return py::module_::import("dnnmove._seen").attr("chain_html")(py::handle(self), py::handle(self)).release().ptr();
+    });
 }
 
 constexpr std::size_t kShownOutputs = 6;
@@ -251,6 +273,9 @@ void register_built_chain(PyObject* module) {
         {"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(execute)), METH_FASTCALL | METH_KEYWORDS,
          kExecuteDoc},
         {"explain", explain, METH_NOARGS, kExplainDoc},
+        {"draw", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(draw)), METH_FASTCALL | METH_KEYWORDS, kBuiltDrawDoc},
+        {"_structure", structure, METH_NOARGS, "What explain() says, as values, for drawings."},
+        {"_repr_html_", html, METH_NOARGS, "A table of the chain, and its picture, for notebooks."},
         {"__reduce__", reduce, METH_NOARGS, "Its chain and the options of build()."},
         {"__copy__", itself, METH_NOARGS, "Itself: it never changes."},
         {"__deepcopy__", itself, METH_O, "Itself: it never changes."},

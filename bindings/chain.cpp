@@ -185,6 +185,16 @@ void register_chain(py::module_& module) {
             return py::bool_(same(self, other.cast<const Chain&>()));
         })
         .def("__hash__", [](const Chain& self) { return py::hash(py::make_tuple(py::cast(self.src), self.steps.text())); })
+        .def(
+            "draw",
+            [](const py::object& self, const py::object& path) {
+                return py::module_::import("dnnmove._seen").attr("draw")(self.attr("build")(), path);
+            },
+            py::arg("path") = py::none(), kChainDrawDoc)
+        .def("_repr_html_",
+             [](const py::object& self) {
+                 return py::module_::import("dnnmove._seen").attr("chain_html")(self.attr("build")(), self);
+             })
         .def("__call__", &refuse_call, "__call__(self, *args, **kwargs)\n--\n\nTypeError: a chain is called when it is built.")
         .def("__reduce__", &reduce)
         .def("__copy__", [](const py::object& self) { return self; })

@@ -102,4 +102,84 @@ BuiltChain
     Call it with an array.
 )doc";
 
+inline constexpr const char* kChainDrawDoc = R"doc(draw(self, path=None)
+--
+
+The picture of the chain as it would be built, as SVG: input, steps, outputs, and the loop nest of each pass.
+
+Each box is an array: its shape, and for each axis the loops length@stride (bytes of what is read) that its
+elements are found by, in the colour of the axis of the input that they walk. Branches of a split lie beside
+one another. Below is what runs: for each pass the loops around the kernel, as `explain` says them. Of what
+is many (steps, branches, copies) the first are drawn, and how many more there are is said. Light or dark as
+the viewer is.
+
+Parameters
+----------
+path : str or os.PathLike, optional
+    A file to write, whose name ends in .svg. It is there whole or, after an error, as it was.
+
+Returns
+-------
+str or None
+    The SVG text; None where it was written to a file.
+
+Raises
+------
+TypeError
+    `path` is no path.
+ValueError
+    `path` does not end in .svg.
+OSError
+    The file cannot be written: FileNotFoundError where its folder is not there, IsADirectoryError,
+    PermissionError.
+
+Examples
+--------
+>>> import dnnmove as dm
+>>> chain = dm.Chain(dm.MemoryDesc((2, 12, 5, 7), "float32")).shuffle_channels(1, 4).transpose((0, 2, 3, 1))
+>>> svg = chain.draw()
+>>> svg.startswith("<svg"), "shuffle_channels" in svg
+(True, True)
+)doc";
+
+inline constexpr const char* kBuiltDrawDoc = R"doc(draw($self, path=None)
+--
+
+The picture of the chain, as SVG: input, steps, outputs, and the loop nest of each pass.
+
+Each box is an array: its shape, and for each axis the loops length@stride (bytes of what is read) that its
+elements are found by, in the colour of the axis of the input that they walk. Branches of a split lie beside
+one another. Below is what runs: for each pass the loops around the kernel, as `explain` says them. Of what
+is many (steps, branches, copies) the first are drawn, and how many more there are is said. Light or dark as
+the viewer is.
+
+Parameters
+----------
+path : str or os.PathLike, optional
+    A file to write, whose name ends in .svg. It is there whole or, after an error, as it was.
+
+Returns
+-------
+str or None
+    The SVG text; None where it was written to a file.
+
+Raises
+------
+TypeError
+    `path` is no path.
+ValueError
+    `path` does not end in .svg.
+OSError
+    The file cannot be written: FileNotFoundError where its folder is not there, IsADirectoryError,
+    PermissionError.
+
+Examples
+--------
+>>> import dnnmove as dm
+>>> chain = dm.Chain(dm.MemoryDesc((2, 12, 5, 7), "float32")).shuffle_channels(1, 4).transpose((0, 2, 3, 1))
+>>> svg = chain.build().draw()
+>>> svg.startswith("<svg"), "shuffle_channels" in svg
+(True, True)
+)doc";
+
 }  // namespace dnnmove::python

@@ -5,6 +5,7 @@
 
 #include "dtype.hpp"
 #include "function.hpp"
+#include "html.hpp"
 #include "integers.hpp"
 #include "layout/derive.hpp"
 #include "parse.hpp"
@@ -292,6 +293,7 @@ Examples
             return static_cast<py::ssize_t>(desc.layout.hash() ^ static_cast<std::size_t>(py::hash(desc.dtype)));
         })
         .def("__repr__", [](const MemoryDesc& desc) { return abbreviated(desc.repr()); })
+        .def("_repr_html_", &html_of)
         .def("__reduce__", [](const py::object& self) -> py::tuple {
             const auto& desc = self.cast<const MemoryDesc&>();
             if (!desc.made.empty()) {

@@ -11,6 +11,7 @@
 #include "errors.hpp"
 #include "initialized.hpp"
 #include "function.hpp"
+#include "html.hpp"
 #include "integers.hpp"
 #include "made_again.hpp"
 #include "memory_desc.hpp"
@@ -111,6 +112,7 @@ py::class_<Desc<kOp>> define(py::module_& module, const char* doc, const char* d
         desc.def_property_readonly("dst_desc", [](const Desc<kOp>& self) { return self.dsts[0]; },
                                    "MemoryDesc of the output.");
     }
+    desc.def("_repr_html_", &python::html_of);
     desc.def("__repr__", [](const Desc<kOp>& self) {
         return abbreviated(std::string(name_of(kOp)) + ".Desc(" + self.src.repr() + self.arguments + ")");
     });

@@ -14,6 +14,7 @@
 #include "checked_port.hpp"
 #include "errors.hpp"
 #include "gil.hpp"
+#include "html.hpp"
 #include "operand.hpp"
 #include "parse.hpp"
 #include "trace.hpp"
@@ -317,6 +318,14 @@ PyObject* primitive_explain(PyObject* self, PyObject*) noexcept {
     }
 }
 
+PyObject* primitive_html(PyObject* self, PyObject*) noexcept {
+    try {
+        return python::html_of(py::reinterpret_borrow<py::object>(self)).release().ptr();
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
 PyObject* primitive_impl_info(PyObject* self, void*) noexcept {
     try {
         return text(state_of(self).executable->impl_info());
@@ -463,6 +472,7 @@ py::object make_primitive_type(py::module_& module, const PrimitiveType& made) {
         {"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(primitive_execute)),
          METH_FASTCALL | METH_KEYWORDS, kExecuteDoc},
         {"explain", primitive_explain, METH_NOARGS, kExplainDoc},
+        {"_repr_html_", primitive_html, METH_NOARGS, nullptr},
         {"__reduce__", primitive_reduce, METH_NOARGS, nullptr},
         {nullptr, nullptr, 0, nullptr}};
     static PyGetSetDef properties[] = {

@@ -1,5 +1,6 @@
 // ShuffleForward and ShuffleBackward as Python sees them: Desc, PrimitiveDesc and the primitive.
 #include "function.hpp"
+#include "html.hpp"
 #include "made_again.hpp"
 #include "initialized.hpp"
 #include "objects.hpp"
@@ -159,6 +160,7 @@ void define_forward(py::class_<Desc<false>>& desc, py::class_<PrimitiveDesc<fals
              }),
              py::arg("prop_kind"), py::arg("data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(),
              py::arg("tune") = false, "__init__(self, prop_kind, data_desc, axis, group_size, *, tune=False)\n--\n\n");
+    desc.def("_repr_html_", &html_of);
     desc.def("__repr__", [](const py::object& self) {
         const ShuffleDesc& problem = self.cast<const Desc<false>&>().value;
         return abbreviated("ShuffleForward.Desc(PropKind." + to_python(problem.prop).attr("name").cast<std::string>() + ", " +
@@ -200,6 +202,7 @@ void define_backward(py::class_<Desc<true>>& desc, py::class_<PrimitiveDesc<true
              }),
              py::arg("diff_data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(), py::arg("tune") = false,
              "__init__(self, diff_data_desc, axis, group_size, *, tune=False)\n--\n\n");
+    desc.def("_repr_html_", &html_of);
     desc.def("__repr__", [](const Desc<true>& self) { return abbreviated("ShuffleBackward.Desc(" + problem_of(self.value) + ")"); });
     desc.def("__reduce__", [](const py::object& self) {
         const ShuffleDesc& problem = self.cast<const Desc<true>&>().value;
@@ -280,6 +283,7 @@ Examples
 >>> pd.impl_info_str in pd.implementations
 True
 )")
+        .def("_repr_html_", &html_of)
         .def("__repr__", [](const PdT& self) {
             return abbreviated("<" + name_of(kBackward) + ".PrimitiveDesc of " + problem_of(self.value.desc()) + ": " +
                                self.value.info() + ">");

@@ -152,6 +152,13 @@ const Program& CallPlan::publish(std::size_t slot, Built built) const {
 
 std::string CallPlan::impl_info() const { return native_name(best_isa()); }
 
+ProgramSummary CallPlan::summary(int threads, std::size_t most) const {
+    if (const Built* last = last_.load(std::memory_order_acquire)) return last->program.summary(most);
+    PlanOptions options = options_for(alignment_slot(nullptr, 0));
+    if (const std::optional<Tuned> tuned = find_tuned(transfers_, options, threads)) options.variant = tuned->variant;
+    return Program(transfers_, options).summary(most);
+}
+
 std::string CallPlan::explain(int threads) const {
     if (const Built* last = last_.load(std::memory_order_acquire)) return explain(last->program, last->gain, threads);
     PlanOptions options = options_for(alignment_slot(nullptr, 0));

@@ -66,6 +66,8 @@ public:
     std::string impl_info() const;
     // How the last call that had to plan runs; before the first, how one with aligned outputs will.
     std::string explain(int threads) const;
+    // The same as values, of at most `most` copies.
+    ProgramSummary summary(int threads, std::size_t most) const;
 
 private:
     // Kept until the end: another thread may be executing it.

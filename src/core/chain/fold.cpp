@@ -77,6 +77,13 @@ bool is_fragmented(const std::vector<Nest>& nests, std::int64_t bytes) {
     return touched > kMostTouches * 2 * (bytes / kLine);
 }
 
+constexpr std::size_t kNotes = 12;  // per step, so that a thousand branches stay readable
+
+// "1 strided copy", "3 strided copies"
+std::string counted(std::size_t count, const std::string& stem) {
+    return std::to_string(count) + " " + stem + (count == 1 ? "y" : "ies");
+}
+
 class Folder {
 public:
     Folder(const Chain& chain, std::size_t max_nests) : chain_(chain), max_nests_(max_nests) {}
@@ -84,10 +91,9 @@ public:
     Folded run() {
         const Mosaic source(chain_.shape(), chain_.strides(), chain_.itemsize());
         search(kSource, Node{0, 0}, source);
-        notes_.resize(chain_.steps().size() + 1);
+        for (std::size_t step = 0; step <= chain_.steps().size(); ++step) folded_.steps.push_back({heading(step), chain_.levels()[step]->shapes.size(), {}, false});
         std::vector<Mosaic> path;
         emit(kSource, Node{0, 0}, source, 0, 0, path);
-        describe();
         return std::move(folded_);
     }
 
@@ -148,19 +154,17 @@ private:
     // since the base, to recognise steps that undo others.
     void emit(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
               std::vector<Mosaic>& path) {
-        note(node, mosaic, path);
+        const bool writes = !last(node) && written_.contains({base, node});
+        if (writes || arrived(node)) note(node, mosaic, source, path);
         if (last(node)) {
             folded_.passes = std::max(folded_.passes, pass + 1);
             folded_.outputs.push_back(Written{mosaic, source, pass, node.step, node.branch});
             return;
         }
-        if (written_.contains({base, node})) {
+        if (writes) {
             folded_.intermediates.push_back(Written{mosaic, source, pass, node.step, node.branch});
             const int reader = static_cast<int>(folded_.intermediates.size());
-            add_note(node, "written to memory here, " + std::to_string(mosaic.bytes()) + " bytes by pass " +
-                               std::to_string(pass + 1) + ", and read again by pass " + std::to_string(pass + 2) +
-                               ": together with what follows it would take more than " + counted(max_nests_, "strided cop") +
-                               " (max_nests)" + (max_nests_ <= kFewNests ? "" : ", or many that use little of each cache line"));
+            note_written(node, mosaic, pass);
             std::vector<Mosaic> fresh;
             return follow(Base{node}, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()), reader, pass + 1, fresh);
         }
@@ -175,61 +179,72 @@ private:
         path.pop_back();
     }
 
-    void note(const Node& node, const Mosaic& mosaic, const std::vector<Mosaic>& path) {
-        if (!arrived(node)) return;
-        std::string text = to_string(mosaic.shape()) + ": " + mosaic.describe();
+    void note(const Node& node, const Mosaic& mosaic, int source, const std::vector<Mosaic>& path) {
+        Note made;
+        made.first = made.last = node.branch;
+        made.shape = mosaic.shape();
+        made.lies = mosaic.describe();
+        made.blocks = mosaic.pieces().size();
+        made.source = source;
+        if (made.blocks == 1) {
+            made.offset = mosaic.pieces().front().offset;
+            for (const Positions& axis : mosaic.pieces().front().axes) {
+                auto& runs = made.axes.emplace_back();
+                for (const Term& term : axis.terms) {
+                    runs.push_back({term.extent, term.listing ? std::nullopt : std::optional(term.stride)});
+                }
+            }
+        }
         for (std::size_t back = 2; back <= path.size() && node.step > 0; ++back) {
             if (path[path.size() - back] != mosaic) continue;
             const std::size_t since = node.step - back;
-            text += since == 0 ? ", the input again" : ", as after step " + std::to_string(since) + " again";
+            made.remark = since == 0 ? "the input again" : "as after step " + std::to_string(since) + " again";
             break;
         }
-        if (node.step > 0 && !path.empty() && path.back() == mosaic) text += ", nothing changes";
-        add_note(node, std::move(text));
-    }
-
-    void add_note(const Node& node, std::string text) {
-        auto& notes = notes_[node.step];
-        if (!notes.empty() && notes.back().text == text && notes.back().last + 1 == node.branch) {
-            notes.back().last = node.branch;
-        } else if (notes.size() < kNotes) {
-            notes.push_back(Note{std::move(text), node.branch, node.branch});
+        if (node.step > 0 && !path.empty() && path.back() == mosaic) {
+            made.remark += std::string(made.remark.empty() ? "" : ", ") + "nothing changes";
+        }
+        StepTrace& trace = folded_.steps[node.step];
+        Note* const before = trace.notes.empty() ? nullptr : &trace.notes.back();
+        if (before != nullptr && before->shape == made.shape && before->lies == made.lies && before->remark == made.remark &&
+            before->source == source && !before->written && before->last + 1 == node.branch) {
+            before->last = node.branch;
+        } else if (trace.notes.size() < kNotes) {
+            trace.notes.push_back(std::move(made));
         } else {
-            notes_left_.insert(node.step);
+            trace.more = true;
         }
     }
 
-    // One paragraph per step from the notes, then how each output is written.
-    void describe() {
-        std::string& trace = folded_.trace;
-        for (std::size_t step = 0; step < notes_.size(); ++step) {
-            const std::size_t branches = chain_.levels()[step]->shapes.size();
-            trace += step == 0 ? "input\n" : heading(step);
-            for (const Note& note : notes_[step]) {
-                trace += "    ";
-                if (branches > 1) trace += "output " + range(note) + ": ";
-                trace += note.text + "\n";
+    // The array of `node` was noted as the last one, alone or at the end of several in a row.
+    void note_written(const Node& node, const Mosaic& mosaic, std::size_t pass) {
+        StepTrace& trace = folded_.steps[node.step];
+        if (trace.notes.empty() || trace.notes.back().last != node.branch) return;
+        if (Note& all = trace.notes.back(); all.first != all.last) {
+            Note alone = all;
+            --all.last;
+            alone.first = alone.last;
+            if (trace.notes.size() == kNotes) {
+                trace.more = true;
+                return;
             }
-            if (notes_left_.contains(step)) trace += "    ...\n";
+            trace.notes.push_back(std::move(alone));
         }
-        for (std::size_t i = 0; i < folded_.outputs.size(); ++i) {
-            if (i == kNotes) {
-                trace += "...\n";
-                break;
-            }
-            const Written& output = folded_.outputs[i];
-            const std::vector<Nest> nests = output.mosaic.dense_nests();
-            trace += "output " + std::to_string(i) + ": written by pass " + std::to_string(output.pass + 1) + " in " +
-                     (is_plain_copy(nests) ? "one copy of consecutive bytes" : counted(nests.size(), "strided cop")) + "\n";
-        }
+        trace.notes.back().written = pass;
+        trace.notes.back().why = "written to memory here, " + std::to_string(mosaic.bytes()) + " bytes by pass " +
+                                 std::to_string(pass + 1) + ", and read again by pass " + std::to_string(pass + 2) +
+                                 ": together with what follows it would take more than " + counted(max_nests_, "strided cop") +
+                                 " (max_nests)" +
+                                 (max_nests_ <= kFewNests ? "" : ", or many that use little of each cache line");
     }
 
-    // "step 2 split(axis=1, num_splits=2): 2 outputs"
+    // "split(axis=1, num_splits=2): 2 outputs"
     std::string heading(std::size_t step) const {
+        if (step == 0) return "input";
         const Step& made = *chain_.steps()[step - 1];
         const Level& level = *chain_.levels()[step];
         const std::size_t count = level.shapes.size();
-        std::string text = "step " + std::to_string(step) + " " + made.text();
+        std::string text = made.text();
         if (made.turns(count)) {
             const Branches& active = level.active;
             text += active.end - active.begin == count ? ": to every output again"
@@ -237,43 +252,47 @@ private:
         } else if (made.splits()) {
             text += ": " + std::to_string(count) + (count == 1 ? " output" : " outputs");
         }
-        return text + "\n";
+        return text;
     }
-
-    // "1 strided copy", "3 strided copies"
-    static std::string counted(std::size_t count, const std::string& stem) {
-        return std::to_string(count) + " " + stem + (count == 1 ? "y" : "ies");
-    }
-
-    // Whether the nests of a row-major array copy consecutive bytes.
-    static bool is_plain_copy(const std::vector<Nest>& nests) {
-        if (nests.size() != 1) return false;
-        const auto& loops = nests.front().loops;
-        return loops.empty() || (loops.size() == 1 && !loops[0].table && loops[0].src_stride == loops[0].dst_stride);
-    }
-
-    // A line of the trace, and the branches, first to last, that it is true of.
-    struct Note {
-        std::string text;
-        std::size_t first;
-        std::size_t last;
-    };
-    static std::string range(const Note& note) {
-        return note.first == note.last ? std::to_string(note.first)
-                                       : std::to_string(note.first) + " to " + std::to_string(note.last);
-    }
-    static constexpr std::size_t kNotes = 12;  // per step, so that a thousand branches stay readable
 
     const Chain& chain_;
     std::size_t max_nests_;
     std::map<Node, Cost> costs_;
     std::set<std::pair<Base, Node>> written_;
-    std::vector<std::vector<Note>> notes_;
-    std::set<std::size_t> notes_left_;  // the steps with more of them
     Folded folded_;
 };
 
 }  // namespace
+
+bool is_plain_copy(const std::vector<Nest>& nests) {
+    if (nests.size() != 1) return false;
+    const auto& loops = nests.front().loops;
+    return loops.empty() || (loops.size() == 1 && !loops[0].table && loops[0].src_stride == loops[0].dst_stride);
+}
+
+std::string Folded::trace() const {
+    std::string text;
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+        const StepTrace& trace = steps[step];
+        text += (step == 0 ? "" : "step " + std::to_string(step) + " ") + trace.heading + "\n";
+        for (const Note& note : trace.notes) {
+            std::string range = std::to_string(note.first);
+            if (note.first != note.last) range += " to " + std::to_string(note.last);
+            const std::string lead = trace.branches > 1 ? "    output " + range + ": " : "    ";
+            text += lead + to_string(note.shape) + ": " + note.lies + (note.remark.empty() ? "" : ", " + note.remark) + "\n";
+            if (note.written) text += lead + note.why + "\n";
+        }
+        if (trace.more) text += "    ...\n";
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (i == kNotes) return text + "...\n";
+        const Written& output = outputs[i];
+        const std::vector<Nest> nests = output.mosaic.dense_nests();
+        text += "output " + std::to_string(i) + ": written by pass " + std::to_string(output.pass + 1) + " in " +
+                (is_plain_copy(nests) ? "one copy of consecutive bytes" : counted(nests.size(), "strided cop")) + "\n";
+    }
+    return text;
+}
 
 Folded fold(const Chain& chain, std::size_t max_nests) { return Folder(chain, max_nests).run(); }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,44 @@ struct Written {
     std::size_t branch;  // among the branches of that step
 };
 
+// What a step leaves of some branches in a row, and where its elements lie in what is read.
+struct Note {
+    struct Run {
+        std::int64_t extent;
+        std::optional<std::int64_t> stride;  // bytes; nothing where a table says
+    };
+    std::size_t first = 0;  // branches of the step
+    std::size_t last = 0;
+    Dims shape;
+    std::string lies;                    // Mosaic::describe
+    std::vector<std::vector<Run>> axes;  // the loops of each axis, the last one fastest; empty unless in one block
+    std::size_t blocks = 0;
+    std::int64_t offset = 0;  // bytes, of a single block
+    std::string remark;       // "as after step 2 again, nothing changes"; may be empty
+    int source = 0;           // as Written has it
+    std::optional<std::size_t> written;  // the pass that writes it to memory as an intermediate
+    std::string why;                     // and why it does
+};
+
+// What explain() says of a step, or of the input.
+struct StepTrace {
+    std::string heading;      // "variadic_split(axis=1, split_lengths=(58, 58)): 2 outputs"
+    std::size_t branches = 1;
+    std::vector<Note> notes;  // the first dozen
+    bool more = false;
+};
+
+// Whether the nests of a row-major array copy consecutive bytes.
+bool is_plain_copy(const std::vector<Nest>& nests);
+
 // What each pass copies. Immutable.
 struct Folded {
     std::vector<Written> outputs;
     std::vector<Written> intermediates;  // row-major, in an order in which each source precedes its readers
     std::size_t passes = 1;
-    std::string trace;  // text for explain(): what every step did, and how each output is written
+    std::vector<StepTrace> steps;  // the input, then the steps
+    // Text for explain(): what every step did, and how each output is written.
+    std::string trace() const;
 
     // The copies of one pass. Sources: as in Written. Destinations: the outputs, then the
     // intermediates. `strides` in bytes per output; empty where all outputs are row-major.

@@ -1,6 +1,8 @@
 // The text by which a plan describes itself; docs/explain.md says what its words mean.
 #include "plan/plan.hpp"
 
+#include <utility>
+
 namespace dnnmove {
 namespace {
 
@@ -46,33 +48,49 @@ Counted counted_by(KernelKind kind) {
     }
 }
 
-std::string dimension(const char* name, const TiledLoop& loop) {
-    return std::string(", ") + name + " " + std::to_string(loop.extent) + " in tiles of " + std::to_string(loop.tile);
+std::string remark_on(const Leaf& leaf) {
+    std::string text;
+    if (leaf.kind == KernelKind::gather) {
+        text += ", block of " + std::to_string(leaf.block.loop_steps) + " steps: " +
+                std::to_string(leaf.block.vectors.size()) + " vectors, " + std::to_string(leaf.block.steps.size()) +
+                " permutes";
+        if (leaf.block.network != 0) text += ", networks of " + std::to_string(1 << leaf.block.network);
+    }
+    if (leaf.turned) text += ", blocked transpose in the first-level cache";
+    if (leaf.streams != 0) text += ", " + std::to_string(leaf.streams) + " streams";
+    return text.empty() ? text : text.substr(2);
 }
 
 }  // namespace
 
-std::string NestPlan::describe() const {
+KernelSummary NestPlan::summary() const {
     const Counted counted = counted_by(leaf_.kind);
-    std::string text = std::string("kernel ") + name_of(leaf_.kind) + ", element " + std::to_string(leaf_.itemsize) +
-                       " B, stores " + name_of(stores_) + dimension(counted.a, leaf_.a) + dimension(counted.b, leaf_.b);
-    if (leaf_.kind == KernelKind::gather) {
-        text += ", block of " + std::to_string(leaf_.block.loop_steps) + " steps: " +
-                std::to_string(leaf_.block.vectors.size()) + " vectors, " + std::to_string(leaf_.block.steps.size()) +
-                " permutes";
-        if (leaf_.block.network != 0) text += ", networks of " + std::to_string(1 << leaf_.block.network);
+    KernelSummary summary{name_of(leaf_.kind), leaf_.itemsize, name_of(stores_), {}, {}, remark_on(leaf_), units_, bytes_};
+    for (const auto& [counts, loop] : {std::pair{counted.a, &leaf_.a}, std::pair{counted.b, &leaf_.b}}) {
+        summary.dimensions.push_back({counts, loop->extent, loop->tile, loop->src_stride, loop->dst_stride});
     }
-    if (leaf_.turned) text += ", blocked transpose in the first-level cache";
-    if (leaf_.streams != 0) text += ", " + std::to_string(leaf_.streams) + " streams";
-    text += ", loops (";
     for (const OuterLoop& loop : outer_) {
         const char* tiles = loop.role == OuterLoop::Role::tile_a   ? counted.a
                             : loop.role == OuterLoop::Role::tile_b ? counted.b
-                                                                   : nullptr;
-        text += (&loop == &outer_.front() ? "" : ", ") + std::to_string(loop.extent);
-        if (tiles != nullptr) text += std::string(" tiles of ") + tiles;
+                                                                   : "";
+        summary.loops.push_back({loop.extent, loop.src_step, loop.dst_step, loop.table != nullptr, tiles});
     }
-    return text + "), " + std::to_string(units_) + " units, " + std::to_string(bytes_) + " bytes";
+    return summary;
+}
+
+std::string NestPlan::describe() const {
+    const KernelSummary summary = this->summary();
+    std::string text = "kernel " + summary.kernel + ", element " + std::to_string(summary.element) + " B, stores " + summary.stores;
+    for (const KernelSummary::Dimension& dimension : summary.dimensions) {
+        text += ", " + dimension.counts + " " + std::to_string(dimension.extent) + " in tiles of " + std::to_string(dimension.tile);
+    }
+    if (!summary.remark.empty()) text += ", " + summary.remark;
+    text += ", loops (";
+    for (const KernelSummary::Around& loop : summary.loops) {
+        text += (&loop == &summary.loops.front() ? "" : ", ") + std::to_string(loop.extent);
+        if (!loop.tiles_of.empty()) text += " tiles of " + loop.tiles_of;
+    }
+    return text + "), " + std::to_string(summary.units) + " units, " + std::to_string(summary.bytes) + " bytes";
 }
 
 }  // namespace dnnmove

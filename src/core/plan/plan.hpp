@@ -7,6 +7,7 @@
 #include "kernels/contract.hpp"
 #include "plan/gather_table.hpp"
 #include "plan/nest.hpp"
+#include "plan/summary.hpp"
 #include "plan/variant.hpp"
 
 namespace dnnmove {
@@ -119,7 +120,8 @@ public:
     bool streams() const { return stores_ != StoreMode::cached; }
     // Units [begin, end). `src` and `dst` are the bases of the nest's offsets. The caller fences.
     void run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
-    // One line: kernel, element, tiles, stores, loops.
+    // Kernel, element, tiles, stores, loops; and the same as one line.
+    KernelSummary summary() const;
     std::string describe() const;
 
 private:

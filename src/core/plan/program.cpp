@@ -208,6 +208,18 @@ std::size_t Program::memory() const {
     return bytes;
 }
 
+ProgramSummary Program::summary(std::size_t most) const {
+    ProgramSummary summary{native_name(impl_->options.isa), impl_->bytes, impl_->steps.size() + impl_->records.size(), {}};
+    for (const Records& walk : impl_->records) {
+        if (summary.copies.size() < most) summary.copies.push_back({0, 0, std::nullopt, walk.describe()});
+    }
+    for (const Step& step : impl_->steps) {
+        if (summary.copies.size() == most) break;
+        summary.copies.push_back({step.src, step.dst, step.plan->summary(), step.plan->describe()});
+    }
+    return summary;
+}
+
 std::string Program::explain(int threads) const {
     std::string text = native_name(impl_->options.isa) + ", " + std::to_string(impl_->steps.size() + impl_->records.size()) + " nests, " +
                        std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(threads) +

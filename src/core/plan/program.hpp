@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/nest.hpp"
+#include "plan/summary.hpp"
 #include "plan/variant.hpp"
 #include "runtime/isa.hpp"
 
@@ -46,6 +47,8 @@ public:
     std::size_t memory() const;
     // Several lines: what `execute` with these threads does, and kernel, tiles, stores and loops of every nest.
     std::string explain(int threads) const;
+    // The same as values, of at most `most` copies.
+    ProgramSummary summary(std::size_t most) const;
 
 private:
     struct Impl;
