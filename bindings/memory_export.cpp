@@ -49,11 +49,16 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
         const auto& memory = py::handle(self).cast<const Memory&>();
         if (memory.desc.layout.blocked()) refuse_blocked(memory, "the buffer protocol");
         if (memory.readonly && (flags & PyBUF_WRITABLE) != 0) throw py::buffer_error("this memory is read-only");
+        // A typed memory is never reinterpreted: torch.asarray, for one, would read whatever bytes it gets as float32.
+        if ((flags & PyBUF_FORMAT) == 0) {
+            throw py::buffer_error("this memory's bytes were asked for without their type, " + name_of(memory.desc.dtype) +
+                                   ": take numpy(), or the raw .bytes");
+        }
         // The array of the same elements is what exports them. Not structs and raw bytes: NumPy reads its own format of
         // some of them back as another dtype, or not at all.
         const py::array array = memory.numpy();
         std::string why = "it has no format for such elements";
-        if ((flags & PyBUF_FORMAT) == 0 || memory.desc.dtype.kind() != 'V') {
+        if (memory.desc.dtype.kind() != 'V') {
             if (PyObject_GetBuffer(array.ptr(), view, flags) == 0) return 0;
             if (PyErr_ExceptionMatches(PyExc_ValueError) == 0) return -1;
             why = py::str(py::error_already_set().value()).cast<std::string>();
@@ -221,6 +226,8 @@ Notes
 -----
 C consumers find the same as functions in ``__dlpack_c_exchange_api__``. Source: array API standard 2023.12,
 "array.__dlpack__"; DLPack 1.3, "DLPackExchangeAPI".
+
+Negative strides are exported as NumPy exports them: torch 2.13 ends the process where it imports any.
 
 Examples
 --------

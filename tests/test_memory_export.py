@@ -114,12 +114,26 @@ def test_memoryview() -> None:
     assert view[5, 3] == memory.numpy()[5, 3]
     view[0, 0] = 3.0
     assert memory.numpy()[0, 0] == 3
+    get = ctypes.pythonapi.PyObject_GetBuffer
+    get.restype, get.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p, ctypes.c_int]
     with pytest.raises(BufferError, match="not C-contiguous"):
-        np.frombuffer(memory, "u1")
-    assert np.frombuffer(memory_of("f4"), "u1").tobytes() == bytes(memory_of("f4"))
+        get(memory, ctypes.create_string_buffer(200), 0x4 | 0x8)  # PyBUF_FORMAT | PyBUF_ND
     for dtype in ("M8[s]", STRUCT, dtype_of("bfloat16")):
         with pytest.raises(BufferError, match=r"take numpy\(\), or the raw .bytes"):
             memoryview(memory_of(dtype))
+
+
+def test_bytes_without_their_type_are_not_handed_out() -> None:
+    """Who asks for them would read them as something else: torch.asarray takes any buffer for float32."""
+    for memory in (memory_of("i4"), memory_of("u1")):
+        with pytest.raises(BufferError, match=r"without their type, u?int\d+: take numpy\(\), or the raw .bytes"):
+            np.frombuffer(memory, "u1")
+        assert np.frombuffer(memory.bytes, "u1").tobytes() == bytes(memory)
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError, match="buffer"):
+        torch.asarray(memory_of("i4"))
+    for convert in (torch.as_tensor, torch.tensor, torch.from_dlpack):
+        assert convert(memory_of("i4")).numpy().tobytes() == bytes(memory_of("i4"))
 
 
 def test_blocked_layouts_say_to_reorder() -> None:
