@@ -184,6 +184,12 @@ class TestFiles:
         assert target.read_text() == "old"
         assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
 
+    @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no folder where nobody may write")
+    def test_errors_name_the_file(self):
+        with pytest.raises(OSError, match=r"'/proc/drawn\.svg'$") as caught:
+            CHAINS["one branch"]().draw("/proc/drawn.svg")
+        assert caught.value.filename == "/proc/drawn.svg"
+
     def test_paths_that_cannot_be(self, tmp_path):
         chain = CHAINS["one branch"]()
         for target in (chain, chain.build()):

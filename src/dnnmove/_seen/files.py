@@ -38,7 +38,9 @@ def write_text(target: Path, text: str) -> None:
         if target.exists():
             beside.chmod(target.stat().st_mode & 0o7777)
         beside.replace(target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             beside.unlink()
+        if isinstance(error, OSError) and error.filename is not None:  # the user's file, not the one beside it
+            raise OSError(error.errno, error.strerror, str(target)) from error
         raise
