@@ -7,21 +7,27 @@ import os
 import secrets
 from pathlib import Path
 
+from dnnmove._seen.svg import clip
+
 __all__ = ["check_path", "write_text"]
+
+
+def _shown(value: object) -> str:
+    return clip(repr(value), 300)
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
     """`path` as one that an SVG file can be written to; raises before anything is made."""
     if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
-        raise TypeError(f"path ({path!r}) must be a str or os.PathLike, or None for the text itself")
+        raise TypeError(f"path ({_shown(path)}) must be a str or os.PathLike, or None for the text itself")
     target = Path(path)
     if target.suffix.lower() != ".svg":
-        raise ValueError(f"path ({str(target)!r}) must end in .svg: that is what is drawn")
+        raise ValueError(f"path ({_shown(str(target))}) must end in .svg: that is what is drawn")
     if target.is_dir():
-        raise IsADirectoryError(f"path ({str(target)!r}) is a folder")
+        raise IsADirectoryError(f"path ({_shown(str(target))}) is a folder")
     if not target.parent.is_dir():
         raise FileNotFoundError(
-            f"path ({str(target)!r}) must lie in a folder that is there: {str(target.parent)!r} is not"
+            f"path ({_shown(str(target))}) must lie in a folder that is there: {_shown(str(target.parent))} is not"
         )
     # What a link leads to is written, the link stays.
     return Path(os.path.realpath(target))
