@@ -5,15 +5,17 @@
 #include <dnnl_debug.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <limits>
-#include <mutex>
+#include <memory>
 #include <new>
 #include <unordered_map>
 
 #include "onednn_errors.hpp"
 #include "onednn_threads.hpp"
 #include "runtime/error.hpp"
+#include "runtime/fork_gate.hpp"
 #include "runtime/threads.hpp"
 
 namespace dnnmove::onednn {
@@ -44,8 +46,17 @@ auto guarded(const char* what, Body body) {
     try {
         return body();
     } catch (const dnnl::error& error) {
+        if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
         throw OneDnnError(std::string(what) + ": oneDNN reports " + dnnl_status2str(error.status), error.status);
     }
+}
+
+// The same for what makes oneDNN's objects: it takes oneDNN's locks, and threads wait for one another in its cache of
+// primitives, which a child forked meanwhile would do for ever.
+template <typename Body>
+auto creating(const char* what, Body body) {
+    const HeldFork held;
+    return guarded(what, body);
 }
 
 dnnl::memory::data_type lower(DataType type) {
@@ -106,7 +117,10 @@ dnnl::primitive_attr user_scratchpad() {
 // The caller's stream, or one that belongs to this thread.
 const dnnl::stream& stream_or_own(const Stream* stream, const dnnl::engine& engine) {
     if (stream != nullptr) return stream->impl().stream;
-    thread_local const dnnl::stream own(engine);
+    thread_local const dnnl::stream own = [&engine] {
+        const HeldFork held;
+        return dnnl::stream(engine);
+    }();
     return own;
 }
 
@@ -163,15 +177,15 @@ void set_verbose(std::int64_t level) {
 }
 
 void set_primitive_cache_capacity(int capacity) {
-    guarded("set_primitive_cache_capacity", [capacity] { dnnl::set_primitive_cache_capacity(capacity); });
+    creating("set_primitive_cache_capacity", [capacity] { dnnl::set_primitive_cache_capacity(capacity); });
 }
 
 int primitive_cache_capacity() {
-    return guarded("get_primitive_cache_capacity", [] { return dnnl::get_primitive_cache_capacity(); });
+    return creating("get_primitive_cache_capacity", [] { return dnnl::get_primitive_cache_capacity(); });
 }
 
 Engine::Engine(std::size_t index)
-    : impl_(guarded("Engine", [index] {
+    : impl_(creating("Engine", [index] {
           return std::make_shared<const Impl>(Impl{dnnl::engine(dnnl::engine::kind::cpu, index)});
       })) {}
 
@@ -185,7 +199,7 @@ std::size_t Engine::count() { return dnnl::engine::get_count(dnnl::engine::kind:
 
 Stream::Stream(std::shared_ptr<Engine> engine)
     : engine_(std::move(engine)),
-      impl_(guarded("Stream", [this] { return std::make_shared<const Impl>(Impl{dnnl::stream(engine_->impl().engine)}); })) {}
+      impl_(creating("Stream", [this] { return std::make_shared<const Impl>(Impl{dnnl::stream(engine_->impl().engine)}); })) {}
 
 void Stream::wait() const {
     guarded("Stream.wait", [this] {
@@ -280,8 +294,10 @@ struct Shuffle::Impl {
     int position;  // in oneDNN's list of implementations
     std::size_t axis;
     int group_size;
-    mutable std::once_flag once = {};
-    mutable dnnl::primitive primitive = {};
+    // Made by the first call; of two that were made at once one is dropped, so that nobody waits, in a child neither.
+    mutable std::atomic<const dnnl::primitive*> primitive = nullptr;
+
+    ~Impl() { delete primitive.load(); }
 };
 
 namespace {
@@ -312,14 +328,15 @@ dnnl::primitive make_shuffle(const dnnl::shuffle_backward::primitive_desc& pd) {
 }  // namespace
 
 void Shuffle::prepare(int threads) const {
-    std::call_once(impl_->once, [&] {
-        guarded("shuffle", [&] {
-            // oneDNN fills its offset tables in a parallel region of its own.
-            const ScopedOpenMPThreads scoped(threads);
-            with_pd(impl_->engine, impl_->prop, impl_->data, static_cast<int>(impl_->axis), impl_->group_size, [&](auto& pd) {
-                for (int k = 0; k < impl_->position; ++k) pd.next_impl();
-                impl_->primitive = make_shuffle(pd);
-            });
+    if (impl_->primitive.load(std::memory_order_acquire) != nullptr) return;
+    creating("shuffle", [&] {
+        // oneDNN fills its offset tables in a parallel region of its own.
+        const ScopedOpenMPThreads scoped(threads);
+        with_pd(impl_->engine, impl_->prop, impl_->data, static_cast<int>(impl_->axis), impl_->group_size, [&](auto& pd) {
+            for (int k = 0; k < impl_->position; ++k) pd.next_impl();
+            auto made = std::make_unique<const dnnl::primitive>(make_shuffle(pd));
+            const dnnl::primitive* before = nullptr;
+            if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel)) made.release();
         });
     });
 }
@@ -335,7 +352,7 @@ void Shuffle::run(const Stream* stream, const std::byte* data, std::byte* result
         std::unordered_map<int, dnnl::memory> args;
         args.emplace(backward ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC, dnnl::memory(impl_->data, impl_->engine, writable(data)));
         args.emplace(backward ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST, dnnl::memory(impl_->data, impl_->engine, result));
-        execute(impl_->primitive, impl_->engine, stream, impl_->scratchpad, std::move(args), threads);
+        execute(*impl_->primitive.load(std::memory_order_acquire), impl_->engine, stream, impl_->scratchpad, std::move(args), threads);
     });
 }
 
@@ -345,7 +362,7 @@ std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout&
     if (layout.dims[axis] > std::numeric_limits<int>::max()) return found;
     const int group = static_cast<int>(group_size);
     const dnnl::engine& cpu = engine.impl().engine;
-    guarded("shuffle", [&] {
+    creating("shuffle", [&] {
         const dnnl::memory::desc data = lower(layout, type);
         with_pd(cpu, prop, data, static_cast<int>(axis), group, [&](auto& pd) {
             for (int position = 0; pd; ++position) {
@@ -361,19 +378,23 @@ std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout&
 
 bool reorder(const Engine& engine, const Stream* stream, DataType type, const Layout& src_layout, const std::byte* src,
              const Layout& dst_layout, std::byte* dst, int threads, std::string* info) {
-    return guarded("reorder", [&] {
-        const dnnl::engine& cpu = engine.impl().engine;
-        const dnnl::memory::desc from = lower(src_layout, type);
-        const dnnl::memory::desc to = lower(dst_layout, type);
-        // Created under the number of threads that will run it: some reorders fix it here.
-        const ScopedOpenMPThreads scoped(threads);
-        const dnnl::reorder::primitive_desc pd(cpu, from, cpu, to, user_scratchpad(), true);
-        if (!pd) return false;
-        if (info != nullptr) *info = pd.impl_info_str();
-        execute(dnnl::reorder(pd), cpu, stream, pd.scratchpad_desc(),
-                {{DNNL_ARG_FROM, dnnl::memory(from, cpu, writable(src))}, {DNNL_ARG_TO, dnnl::memory(to, cpu, dst)}}, threads);
-        return true;
+    const dnnl::engine& cpu = engine.impl().engine;
+    const dnnl::memory::desc from = guarded("reorder", [&] { return lower(src_layout, type); });
+    const dnnl::memory::desc to = guarded("reorder", [&] { return lower(dst_layout, type); });
+    // Created under the number of threads that will run it: some reorders fix it here.
+    const ScopedOpenMPThreads scoped(threads);
+    dnnl::reorder::primitive_desc pd;
+    const dnnl::reorder primitive = creating("reorder", [&] {
+        pd = dnnl::reorder::primitive_desc(cpu, from, cpu, to, user_scratchpad(), true);
+        return pd ? dnnl::reorder(pd) : dnnl::reorder();
     });
+    if (!pd) return false;
+    if (info != nullptr) *info = pd.impl_info_str();
+    guarded("reorder", [&] {
+        execute(primitive, cpu, stream, pd.scratchpad_desc(),
+                {{DNNL_ARG_FROM, dnnl::memory(from, cpu, writable(src))}, {DNNL_ARG_TO, dnnl::memory(to, cpu, dst)}}, threads);
+    });
+    return true;
 }
 
 }  // namespace dnnmove::onednn

@@ -42,6 +42,9 @@ const OpenMP& openmp() {
     return found;
 }
 
+// Found when the library is loaded, rather than by a first call, in which a fork would find it half done.
+[[maybe_unused]] const OpenMP& loaded = openmp();
+
 }  // namespace
 
 ScopedOpenMPThreads::ScopedOpenMPThreads(int threads) noexcept : before_(0) {
