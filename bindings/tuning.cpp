@@ -3,6 +3,10 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "errors.hpp"
 #include "plan/tuning.hpp"
 #include "call/plan_cache.hpp"
@@ -27,8 +31,9 @@ py::dict tuned() {
     return problems;
 }
 
-// `entries` were checked by dnnmove.tuning.
+// `entries` were checked by dnnmove.tuning. All of them are read before any is kept.
 void set_tuned(const py::dict& entries) {
+    std::vector<std::pair<std::string, Tuned>> all;
     for (const auto& [problem, value] : entries) {
         const auto entry = value.cast<py::dict>();
         Tuned found;
@@ -39,8 +44,9 @@ void set_tuned(const py::dict& entries) {
         for (int k = 0; k < 3; ++k) {
             if (stores == kStores[k]) found.variant.stores = static_cast<Variant::Stores>(k);
         }
-        tuned_problems::insert(problem.cast<std::string>(), found);
+        all.emplace_back(problem.cast<std::string>(), found);
     }
+    for (auto& [problem, found] : all) tuned_problems::insert(std::move(problem), found);
     clear_plans();
 }
 

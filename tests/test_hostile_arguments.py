@@ -3,7 +3,12 @@
 Each program runs in an interpreter of its own, since what fails here ends the process.
 """
 
+import sys
+
+import numpy as np
 import pytest
+
+import dnnmove as dm
 
 # Kinds of objects whose reading runs `attack`, and what an attack does to an array that was read before.
 PRELUDE = """
@@ -258,3 +263,57 @@ for dtype in ("i8", ">i4", "u1"):
     assert dm.MemoryDesc(memory([2, 4], dtype), "f4").dims == (2, 4)
 """
     )
+
+
+def test_what_builds_a_primitive_cannot_be_replaced():
+    # It was an attribute of the type once, which whoever assigned to it replaced.
+    assert not [name for name in dir(dm.Transpose) if "builder" in name]
+    x = np.arange(6.0).reshape(2, 3)
+    try:
+        dm.Transpose._dnnmove_builder = lambda *_: 1 / 0
+        assert (dm.Transpose(dm.Transpose.Desc(dm.MemoryDesc.of(x)))(x) == x.T).all()
+    finally:
+        del dm.Transpose._dnnmove_builder
+
+
+@pytest.mark.parametrize("device", [2**32 + 1, 2**64 + 1, -(2**32) + 1, 2, "1"])
+def test_only_the_cpu_is_the_cpu(device):
+    class Elsewhere:
+        def __dlpack_device__(self):
+            return device, 0
+
+        def __dlpack__(self, **_):
+            raise AssertionError("asked for its memory")
+
+    with pytest.raises((ValueError, TypeError), match=r"device|DLPack"):
+        dm.transpose(Elsewhere())
+
+
+def test_chains_of_strides_that_are_no_whole_elements():
+    packed = np.zeros(5, np.dtype([("a", "i2"), ("b", "f4")], align=False))["b"]
+    assert packed.strides == (6,)
+    with pytest.raises(ValueError, match=r"array.strides\[0\] \(6 bytes\) must be a whole number of elements"):
+        dm.Chain.of(packed)
+    one = packed[:1]  # a stride that takes no step says nothing
+    assert dm.Chain.of(one).src_desc.strides == (1,)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of the address space")
+def test_threads_that_find_no_memory(run_python):
+    program = """
+import resource
+import numpy as np
+import dnnmove as dm
+
+x = np.arange(1 << 24, dtype="i4").reshape(4096, 4096)
+y = np.empty_like(x)
+dm.set_num_threads(4096)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), used + (64 << 20)))
+for _ in range(3):
+    dm.transpose(x, out=y)
+assert (y[::64] == x.T[::64]).all()
+print("survived")
+"""
+    assert "survived" in run_python(program)
+    assert "survived" in run_python(program.replace("64 << 20", "1 << 20"))

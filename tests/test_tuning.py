@@ -367,3 +367,53 @@ def test_no_such_file(tmp_path, content):
         tuning.load(path)
     with pytest.raises(FileNotFoundError):
         tuning.load(tmp_path / "absent")
+
+
+def nested(depth):
+    return "[" * depth + "]" * depth
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        nested(100_000),
+        '{"format": "dnnmove tuning 1", "problems": ' + nested(100_000) + "}",
+        '{"format": ' + "9" * 5000 + "}",
+        "\ufeff{}",
+        '"' + "x" * 100_000 + '"',
+    ],
+)
+def test_hostile_texts(tmp_path, text):
+    path = tmp_path / "tuning.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"tuning\.json") as caught:
+        tuning.load(path)
+    assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("problem", "change"),
+    [
+        ("\ud800", {}),  # no text that UTF-8 can hold
+        ("\u00e9", {}),
+        ("more", {"kernel": True}),
+        ("more", {"panel": False}),
+        ("more", {"gain": True}),
+        ("more", {"gain": float("nan")}),
+        ("more", {"gain": float("inf")}),
+        ("more", {"kernel": 2**70}),
+        ("more", {"panel": 64.0}),
+        ("more", {"stores": ["cached"]}),
+        ("more", {"stores": "x" * 100_000}),
+        ("x" * 100_000, {"stores": 1}),
+    ],
+)
+def test_one_wrong_entry_behind_right_ones_loads_nothing(saved, problem, change):
+    path, _ = saved
+    tuning.clear()
+    rewrite(path, lambda d: d["problems"].update({problem: {**next(iter(d["problems"].values())), **change}}))
+    with pytest.raises(ValueError, match=r"no entry of dnnmove\.tuning") as caught:
+        tuning.load(path)
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < 2000
+    assert tuning.problems() == {}

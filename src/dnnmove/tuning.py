@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import reprlib
 from typing import Any
 
 from dnnmove import _chain, _core
@@ -120,28 +121,27 @@ def load(path: str | os.PathLike[str]) -> int:
     """
     import json
 
+    def refuse(what: str) -> ValueError:
+        return ValueError(_core._abbreviated(f"path ({os.fspath(path)!r}) {what}".encode(errors="replace").decode()))
+
     try:
         document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(
-            f"path ({os.fspath(path)!r}) must be a file that dnnmove.tuning.save wrote: {error}"
-        ) from error
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"must be a file that dnnmove.tuning.save wrote: {error}") from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise ValueError(f"path ({os.fspath(path)!r}) must be a file that dnnmove.tuning.save wrote")
+        raise refuse("must be a file that dnnmove.tuning.save wrote")
     for key, theirs, here in (
         ("dnnmove", document.get("dnnmove"), _core.__version__),
         ("cpu", document.get("cpu"), _cpu()),
     ):
         if theirs != here:
-            raise ValueError(
-                f"path ({os.fspath(path)!r}) was saved with {key} {theirs!r}, this is {here!r}: tune again"
-            )
+            raise refuse(f"was saved with {key} {reprlib.repr(theirs)}, this is {here!r}: tune again")
     entries = document.get("problems")
     if not isinstance(entries, dict):
-        raise ValueError(f"path ({os.fspath(path)!r}) must hold problems")
+        raise refuse("must hold problems")
     for problem, entry in entries.items():
-        if not _is_entry(entry):
-            raise ValueError(f"path ({os.fspath(path)!r}) holds {entry!r} for {problem!r}: no entry of dnnmove.tuning")
+        if not _is_entry(entry) or not problem.isascii():
+            raise refuse(f"holds {reprlib.repr(entry)} for {reprlib.repr(problem)}: no entry of dnnmove.tuning")
     _core._set_tuned(entries)
     _chain.clear()
     return len(entries)
@@ -166,8 +166,8 @@ def _is_entry(entry: Any) -> bool:
         return False
     kernel, stores, panel, gain = (entry.get(key) for key in ("kernel", "stores", "panel", "gain"))
     return (
-        isinstance(kernel, int)
-        and not isinstance(kernel, bool)
+        not any(isinstance(number, bool) for number in (kernel, panel, gain))
+        and isinstance(kernel, int)
         and 0 <= kernel < 16
         and stores in _STORES
         and isinstance(panel, int)
