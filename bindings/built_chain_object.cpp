@@ -45,8 +45,8 @@ PyObject* guarded(const Body& body) noexcept {
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t count, PyObject* keywords) {
-    static const Signature signature("BuiltChain.__call__", {"x", "out"}, 1, 1);
     return guarded([&] {
+        static const Signature signature("BuiltChain.__call__", {"x", "out"}, 1, 1);
         std::array<PyObject*, kMaxParameters> values;
         signature.parse(args, static_cast<std::size_t>(PyVectorcall_NARGS(count)), keywords, values);
         return built_of(self).call(values[0], values[1]).release();
@@ -68,8 +68,8 @@ std::shared_ptr<const BuiltChain> for_argument(const BuiltChain& built, PyObject
 }
 
 PyObject* execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    static const Signature signature("BuiltChain.execute", {"stream", "args"}, 2, 2);
     return guarded([&]() -> PyObject* {
+        static const Signature signature("BuiltChain.execute", {"stream", "args"}, 2, 2);
         std::array<PyObject*, kMaxParameters> values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         const auto& built = reinterpret_cast<Object*>(self)->built;

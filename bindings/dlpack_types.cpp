@@ -67,7 +67,7 @@ void load_ml_types() {
         if (type && entry.descr == nullptr && PyArray_DescrConverter(type.get(), &descr) == NPY_SUCCEED) {
             entry.descr = reinterpret_cast<PyObject*>(descr);
         }
-        PyErr_Clear();
+        drop_failed_attempt();
     }
     loaded = true;
 }
@@ -78,8 +78,14 @@ PyRef torch_attribute(const char* module_name, const char* name) {
     PyObject* torch = modules == nullptr ? nullptr : PyDict_GetItemString(modules, module_name);
     if (torch == nullptr) return {};
     PyRef attribute = PyRef::steal(PyObject_GetAttrString(torch, name));
-    if (!attribute) PyErr_Clear();
+    if (!attribute) drop_failed_attempt();
     return attribute;
+}
+
+bool has_attribute(PyObject* object, const char* name) {
+    const bool found = static_cast<bool>(PyRef::steal(PyObject_GetAttrString(object, name)));
+    if (!found) drop_failed_attempt();
+    return found;
 }
 
 ArrayType inspect(PyTypeObject* type) {
@@ -88,9 +94,9 @@ ArrayType inspect(PyTypeObject* type) {
     auto* object = reinterpret_cast<PyObject*>(type);
     const pybind11::handle memory = pybind11::type::of<python::Memory>();
     found.memory = PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(memory.ptr())) != 0;
-    found.array = found.memory || PyObject_HasAttrString(object, "__dlpack__") != 0;
+    found.array = found.memory || has_attribute(object, "__dlpack__");
     if (found.array && !found.memory) load_ml_types();
-    found.has_namespace = PyObject_HasAttrString(object, "__array_namespace__") != 0;
+    found.has_namespace = has_attribute(object, "__array_namespace__");
     const PyRef tensor = torch_attribute("torch", "Tensor");
     if (tensor && PyType_Check(tensor.get())) {
         const PyRef parameter = torch_attribute("torch.nn", "Parameter");
@@ -106,7 +112,7 @@ ArrayType inspect(PyTypeObject* type) {
         while (header != nullptr && header->version.major != DLPACK_MAJOR_VERSION) header = header->prev_api;
         found.api = reinterpret_cast<const DLPackExchangeAPI*>(header);
     }
-    PyErr_Clear();
+    drop_failed_attempt();
     return found;
 }
 

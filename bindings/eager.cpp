@@ -203,7 +203,7 @@ PyObject* call_split(Call& call, PyObject* data_object, PyObject* out_object) {
     return run_split(*plan, data, &outs, "data", call.threads).release();
 }
 
-// Runs `body`; what it throws becomes the Python exception.
+// Runs `body`; what it throws becomes the Python exception. Signatures are made inside, since they may find no memory.
 template <class Body>
 PyObject* guarded(const Body& body) noexcept {
     try {
@@ -215,35 +215,39 @@ PyObject* guarded(const Body& body) noexcept {
 
 PyObject* call_shuffle(Op op, const Signature& signature, std::string_view data_name, std::string_view count_name,
                        PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return guarded([&] {
-        Values values;
-        signature.parse(args, static_cast<std::size_t>(count), keywords, values);
-        Call call(op);
-        call.key.push(values[1] == nullptr ? 1 : parse_integer(values[1], "axis"));
-        call.key.push(values[2] == nullptr ? 1 : parse_integer(values[2], count_name));
-        call.close();
-        return call_single(call, values[0], values[3], data_name);
-    });
+    Values values;
+    signature.parse(args, static_cast<std::size_t>(count), keywords, values);
+    Call call(op);
+    call.key.push(values[1] == nullptr ? 1 : parse_integer(values[1], "axis"));
+    call.key.push(values[2] == nullptr ? 1 : parse_integer(values[2], count_name));
+    call.close();
+    return call_single(call, values[0], values[3], data_name);
 }
 
 PyObject* shuffle(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    static const Signature signature("shuffle", {"data", "axis", "group_size", "out"}, 3, 3);
-    return call_shuffle(Op::shuffle, signature, "data", "group_size", args, count, keywords);
+    return guarded([&] {
+        static const Signature signature("shuffle", {"data", "axis", "group_size", "out"}, 3, 3);
+        return call_shuffle(Op::shuffle, signature, "data", "group_size", args, count, keywords);
+    });
 }
 
 PyObject* shuffle_backward(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    static const Signature signature("shuffle_backward", {"diff_dst", "axis", "group_size", "out"}, 3, 3);
-    return call_shuffle(Op::shuffle_backward, signature, "diff_dst", "group_size", args, count, keywords);
+    return guarded([&] {
+        static const Signature signature("shuffle_backward", {"diff_dst", "axis", "group_size", "out"}, 3, 3);
+        return call_shuffle(Op::shuffle_backward, signature, "diff_dst", "group_size", args, count, keywords);
+    });
 }
 
 PyObject* shuffle_channels(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    static const Signature signature("shuffle_channels", {"data", "axis", "group", "out"}, 3, 1);
-    return call_shuffle(Op::shuffle_channels, signature, "data", "group", args, count, keywords);
+    return guarded([&] {
+        static const Signature signature("shuffle_channels", {"data", "axis", "group", "out"}, 3, 1);
+        return call_shuffle(Op::shuffle_channels, signature, "data", "group", args, count, keywords);
+    });
 }
 
 PyObject* transpose(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    static const Signature signature("transpose", {"data", "input_order", "out"}, 2, 1);
     return guarded([&] {
+        static const Signature signature("transpose", {"data", "input_order", "out"}, 2, 1);
         Values values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         Call call(Op::transpose);
@@ -254,8 +258,8 @@ PyObject* transpose(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
 }
 
 PyObject* variadic_split(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    static const Signature signature("variadic_split", {"data", "axis", "split_lengths", "out"}, 3, 3);
     return guarded([&] {
+        static const Signature signature("variadic_split", {"data", "axis", "split_lengths", "out"}, 3, 3);
         Values values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         Call call(Op::variadic_split);
@@ -267,8 +271,8 @@ PyObject* variadic_split(PyObject*, PyObject* const* args, Py_ssize_t count, PyO
 }
 
 PyObject* split(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    static const Signature signature("split", {"data", "axis", "num_splits", "out"}, 3, 3);
     return guarded([&] {
+        static const Signature signature("split", {"data", "axis", "num_splits", "out"}, 3, 3);
         Values values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         Call call(Op::split);
@@ -280,8 +284,8 @@ PyObject* split(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* ke
 }
 
 PyObject* broadcast(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    static const Signature signature("broadcast", {"data", "target_shape", "axes_mapping", "mode", "out"}, 4, 2);
     return guarded([&] {
+        static const Signature signature("broadcast", {"data", "target_shape", "axes_mapping", "mode", "out"}, 4, 2);
         Values values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         Call call(Op::broadcast);
@@ -300,8 +304,8 @@ PyObject* broadcast(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
 }
 
 PyObject* concat(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    static const Signature signature("concat", {"arrays", "axis", "out"}, 2, 1);
     return guarded([&] {
+        static const Signature signature("concat", {"arrays", "axis", "out"}, 2, 1);
         Values values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         Call call(Op::concat);

@@ -43,6 +43,12 @@ PyRef checked(PyObject* object) {
     return PyRef::steal(object);
 }
 
+void drop_failed_attempt() {
+    if (PyErr_Occurred() == nullptr) return;
+    if (PyErr_ExceptionMatches(PyExc_MemoryError) != 0) throw PythonError{};
+    PyErr_Clear();
+}
+
 PyObject* set_python_error() noexcept {
     try {
         throw;

@@ -60,6 +60,9 @@ private:
 // `object`, or PythonError where a C API call failed (returned null).
 PyRef checked(PyObject* object);
 
+// Drops the Python exception of something that was only tried, if any; PythonError where there was no memory to try it.
+void drop_failed_attempt();
+
 // In a catch (...) block: sets the Python exception that matches the C++ one. Returns null, so that
 // a C entry point can return the call's value.
 PyObject* set_python_error() noexcept;

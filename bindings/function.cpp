@@ -163,13 +163,23 @@ py::object make(const std::string& name, const py::object& target, py::handle sc
     return result;
 }
 
+// The tp_alloc of the base class and of all that derive from it in C++: pybind11 uses what it returns without a look
+// whether there is anything.
+PyObject* allocate_or_throw(PyTypeObject* type, Py_ssize_t items) {
+    PyObject* const self = PyType_GenericAlloc(type, items);
+    if (self == nullptr) throw PythonError{};
+    return self;
+}
+
 // The base class's tp_new, also that of classes that derive from nothing else.
 PyObject* new_registered(PyTypeObject* type, PyObject*, PyObject*) noexcept {
     try {
         if (py::detail::all_type_info(type).empty()) {
             throw TypeError("cannot create objects of " + std::string(type->tp_name));
         }
-        return py::detail::make_new_instance(type);
+        PyObject* const self = type->tp_alloc(type, 0);
+        if (self != nullptr) reinterpret_cast<py::detail::instance*>(self)->allocate_layout();
+        return self;
     } catch (...) {
         return set_python_error();
     }
@@ -203,7 +213,9 @@ void adopt_pybind11_types() {
     auto& internals = py::detail::get_internals();
     name(internals.instance_base, "Object");
     name(reinterpret_cast<PyObject*>(internals.default_metaclass), "ObjectType");
-    reinterpret_cast<PyTypeObject*>(internals.instance_base)->tp_new = new_registered;
+    auto* const base = reinterpret_cast<PyTypeObject*>(internals.instance_base);
+    base->tp_new = new_registered;
+    base->tp_alloc = allocate_or_throw;
 }
 
 }  // namespace dnnmove

@@ -88,7 +88,7 @@ void increment_version(PyObject* tensor) {
     if (torch().increment_versions != nullptr) {
         const PyRef tensors = checked(PyTuple_Pack(1, tensor));
         if (PyRef::steal(PyObject_CallOneArg(torch().increment_versions, tensors.get()))) return;
-        PyErr_Clear();
+        drop_failed_attempt();
         torch().increment_versions = nullptr;
     }
     checked(PyObject_CallOneArg(torch().increment_version, tensor));
