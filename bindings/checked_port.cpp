@@ -46,8 +46,14 @@ void CheckedPort::refuse(const Operand& operand, const ArgumentName& argument) c
     if (!operand.has_dtype(descr)) throw ValueError(name + " has dtype " + operand.dtype_name() + expected);
     const Dims shape(operand.shape().begin(), operand.shape().end());
     if (shape != layout.dims) throw ValueError(name + " has shape " + to_string(shape) + expected);
-    throw ValueError(name + " has strides " + to_string(Dims(operand.strides().begin(), operand.strides().end())) +
-                     " bytes" + expected + ", whose strides are " + to_string(layout.strides) + " bytes");
+    const Dims strides(operand.strides().begin(), operand.strides().end());
+    bool taken_for_elements = layout.itemsize > 1;
+    for (std::size_t axis = 0; axis < strides.size(); ++axis) {
+        taken_for_elements = taken_for_elements && layout.strides[axis] == strides[axis] * layout.itemsize;
+    }
+    throw ValueError(name + " has strides " + to_string(strides) + " bytes" + expected + ", whose strides are " +
+                     to_string(layout.strides) + " bytes" +
+                     (taken_for_elements ? ": a MemoryDesc's layout counts elements, not bytes" : ""));
 }
 
 void CheckedPort::check_destination(const Operand& out, const ArgumentName& name) const {

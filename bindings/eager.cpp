@@ -309,6 +309,10 @@ PyObject* concat(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* k
         Values values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         Call call(Op::concat);
+        if (is_array(values[0])) {
+            throw TypeError("arrays must be a list or tuple of arrays, not " + type_name(values[0]) +
+                            ": concat([a, b], axis)");
+        }
         call.key.push(values[1] == nullptr ? 0 : parse_integer(values[1], "axis"));
         call.close();
         const PyRef items = sequence_of(values[0], "arrays");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "objects.hpp"
 #include "parse.hpp"
 
 namespace py = pybind11;
@@ -38,6 +39,24 @@ struct Function {
 
 const Record& record_of(PyObject* self) { return *reinterpret_cast<Function*>(self)->record; }
 
+// What arguments that do not fit were probably meant for.
+std::string hint(const Record& record, PyObject* const* args, std::size_t count) {
+    if (count == 0 || record.name != "__init__") return {};
+    if (record.scope == "MemoryDesc" && is_array(args[0])) return "; MemoryDesc.of(array) gives an array's";
+    if (record.scope == "ShuffleBackward.Desc" && type_name(args[0]) == "dnnmove.PropKind") {
+        return "; it takes no prop_kind: a backward shuffle has one only";
+    }
+    return {};
+}
+
+void check(const Record& record, const Signature& form, PyObject* const* args, std::size_t count, PyObject* keywords) {
+    try {
+        form.check(args, count, keywords);
+    } catch (const TypeError& error) {
+        throw TypeError(error.what() + hint(record, args, count));
+    }
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) noexcept {
     try {
         const Record& record = record_of(self);
@@ -55,7 +74,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         for (const Signature& other : record.forms) {
             if (other.misfits(count, keywords) < form->misfits(count, keywords)) form = &other;
         }
-        form->check(begin, count, keywords);
+        check(record, *form, begin, count, keywords);
         return PyObject_Vectorcall(record.target.get(), args, flags & ~PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
     } catch (...) {
         return set_python_error();

@@ -5,18 +5,29 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "errors.hpp"
 #include "initialized.hpp"
 #include "onednn.hpp"
 
+namespace dnnmove {
+bool is_array(PyObject* object);  // operand.hpp
+}
+
 namespace dnnmove::python {
+
+struct MemoryDesc;
 
 // The C++ object in `value`; `type` is the type's name in the message.
 template <class T>
 const T& to_object(pybind11::handle value, const char* argument, const char* type) {
     if (!pybind11::isinstance<T>(value)) {
-        throw TypeError(std::string(argument) + " (" + short_repr(value.ptr()) + ") must be a " + type);
+        const bool array = std::is_same_v<T, MemoryDesc> && is_array(value.ptr());
+        const char* const article = std::string_view("AEIOU").find(type[0]) == std::string_view::npos ? "a " : "an ";
+        throw TypeError(std::string(argument) + " (" + short_repr(value.ptr()) + ") must be " + article + type +
+                        (array ? "; MemoryDesc.of(array) gives an array's" : ""));
     }
     return value.cast<const T&>();
 }

@@ -244,6 +244,12 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
     const PyRef items = checked(PyDict_Items(arguments));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
         PyObject* item = PyList_GET_ITEM(items.get(), i);
+        if (PyUnicode_Check(PyTuple_GET_ITEM(item, 0))) {
+            throw TypeError("args key (" + short_repr(PyTuple_GET_ITEM(item, 0)) + ") must be an argument's number: " +
+                            (is_split(state) ? "ARG_SRC, or ARG_MULTIPLE_DST + i"
+                             : state.sources[0].port->arg == onednn::kArgSrc ? "ARG_SRC or ARG_DST"
+                                                                             : "ARG_DIFF_DST or ARG_DIFF_SRC"));
+        }
         const std::int64_t arg = parse_integer(PyTuple_GET_ITEM(item, 0), "args key");
         if (arg == onednn::kArgScratchpad && executable.scratchpad) {
             Operand scratchpad;

@@ -114,7 +114,10 @@ FormatTag parse_format_tag(std::string_view tag) {
         result.inner_indices.push_back(static_cast<std::int64_t>(axis));
         result.canonical += std::to_string(block) + static_cast<char>('a' + axis);
     }
-    if (blocked.size() != capitals.size()) fail(name, "a capital letter needs an inner block");
+    if (blocked.size() != capitals.size()) {
+        const bool plain = result.inner_blocks.empty();
+        fail(name, "a capital letter needs an inner block" + (plain ? "; did you mean '" + letters + "'?" : std::string()));
+    }
     return result;
 }
 
