@@ -43,6 +43,16 @@ PyRef checked(PyObject* object) {
     return PyRef::steal(object);
 }
 
+namespace {
+
+// Whoever threw PythonError has set Python's exception; but some functions of the C API fail without one where there is
+// no memory for it.
+void confirm_python_error() noexcept {
+    if (PyErr_Occurred() == nullptr) PyErr_NoMemory();
+}
+
+}  // namespace
+
 void drop_failed_attempt() {
     if (PyErr_Occurred() == nullptr) return;
     if (PyErr_ExceptionMatches(PyExc_MemoryError) != 0) throw PythonError{};
@@ -53,7 +63,7 @@ PyObject* set_python_error() noexcept {
     try {
         throw;
     } catch (const PythonError&) {
-        // Set by whoever threw.
+        confirm_python_error();
     } catch (const AxisError& error) {
         PyErr_SetString(axis_error_type(), error.what());
     } catch (const IndexError& error) {
@@ -120,7 +130,7 @@ void register_errors(py::module_&) {
         try {
             if (pointer) std::rethrow_exception(pointer);
         } catch (const PythonError&) {
-            // Set already.
+            confirm_python_error();
         } catch (const AxisError& error) {
             PyErr_SetString(axis_error_type(), error.what());
         } catch (const IndexError& error) {
