@@ -233,6 +233,7 @@ def test_a_file_may_be_its_own_target(transposing, tmp_path):
         (["model.xml", "-i", "empty.npy", "-o", "y.npy"], 1, ["empty.npy", "No data left"]),
         (["model.xml", "-i", "x.npy", "-o", "no/where/y.npy"], 1, ["no/where/y.npy: No such file"]),
         (["model.xml", "-i", "x.npy", "-o", "."], 1, ["is no regular file"]),
+        (["model.xml", "-i", "x.npy", "-o", "loop.npy"], 1, ["loop.npy: Too many levels of symbolic links"]),
         (["model.xml", "-i", "x.npy", "-o", "y.npy", "--slab", "0"], 2, ["--slab"]),
         (["model.xml", "-i", "x.npy", "-o", "y.npy", "--weights", "none.bin"], 1, ["none.bin"]),
         (["x.npy"], 1, ["not well-formed XML"]),
@@ -247,6 +248,7 @@ def test_run_refuses(transposing, tmp_path, monkeypatch, arguments, code, words)
     np.save("object.npy", np.array([{}]), allow_pickle=True)
     np.savez("whole.npz", x=x)
     (tmp_path / "empty.npy").touch()
+    (tmp_path / "loop.npy").symlink_to("loop.npy")
     (tmp_path / "cut.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-8])
     before = files(tmp_path)
     text = invoke("run", *arguments, code=code)

@@ -41,12 +41,12 @@ class Commands(click.Group):
         """Run the command: exit code 1 for an error, 130 for Ctrl-C; click has 2 for wrong usage."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # whoever read our output has gone; click says no more, and exits with 1
+        except (BrokenPipeError, click.exceptions.Exit):  # whoever read our output has gone: click exits with 1 as well
             raise
         except (KeyboardInterrupt, click.Abort):
             click.echo("dnnmove: interrupted", err=True)
             ctx.exit(130)
-        except (OSError, ValueError, TypeError, IndexError, MemoryError, ImportError, dm.Error) as error:
+        except (OSError, ValueError, TypeError, IndexError, MemoryError, ImportError, RuntimeError) as error:
             raise click.ClickException(one_line(error)) from None
 
 

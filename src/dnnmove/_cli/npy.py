@@ -54,8 +54,10 @@ def writing(
     targets: list[Path], shapes: list[tuple[int, ...]], dtypes: list[np.dtype[Any]]
 ) -> Iterator[list[npt.NDArray[Any]]]:
     """Arrays to fill; the files take their names when all are full, and vanish where that fails."""
-    targets = [target.resolve() for target in targets]
+    targets = [Path(os.path.realpath(target)) for target in targets]
     for target in targets:
+        if target.is_symlink():  # still: it leads to itself
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(target))
         if target.exists() and not target.is_file():
             raise OSError(f"{target}: is no regular file")
         if target.exists() and not os.access(target, os.W_OK):  # a rename would put it aside all the same

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -79,7 +80,7 @@ def run(
         if len(given) != len(ports):
             names = ", ".join(map(str, ports[:6])) + (" ..." if len(ports) > 6 else "")
             raise click.UsageError(f"{option} must be given {len(ports)} times, not {len(given)}: {names or 'none'}")
-    if len({path.resolve() for path in outputs}) < len(outputs):
+    if len({os.path.realpath(path) for path in outputs}) < len(outputs):
         raise click.UsageError("-o must name different files")
     arrays = [load(path, port.dtype) for path, port in zip(inputs, read.inputs, strict=True)]
     job = Slabs(read, arrays)
