@@ -79,6 +79,17 @@ def test_explain():
     assert "1 pass" in invoke("explain", "(2,3) int8 (1,2)", "flip()")
 
 
+def test_explain_draws(tmp_path):
+    picture = tmp_path / "chain.svg"
+    text = invoke("explain", "(2,3) int8", "transpose()", "--svg", str(picture))
+    built = dm.Chain(dm.MemoryDesc((2, 3), "int8")).transpose().build()
+    assert text == built.explain().rstrip() + "\n"
+    assert picture.read_text() == built.draw()
+    assert str(tmp_path) in invoke(
+        "explain", "(2,3) int8", "transpose()", "--svg", str(tmp_path / "no" / "x.svg"), code=1
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

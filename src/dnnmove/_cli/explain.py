@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 import dnnmove as dm
@@ -13,7 +15,8 @@ __all__ = ["explain"]
 @click.command()
 @click.argument("array")
 @click.argument("steps", metavar="STEP...", nargs=-1, required=True)
-def explain(array: str, steps: tuple[str, ...]) -> None:
+@click.option("--svg", type=click.Path(path_type=Path), help="Also draw the chain into this file.")
+def explain(array: str, steps: tuple[str, ...], svg: Path | None) -> None:
     """Tell how a chain of steps runs on an array.
 
     ARRAY is a shape and a dtype, and perhaps a layout: a format tag of oneDNN or strides in elements. Each STEP is a
@@ -24,7 +27,11 @@ def explain(array: str, steps: tuple[str, ...]) -> None:
       dnnmove explain "(1,58,28,28) float32" "shuffle_channels(axis=1, group=2)" "transpose((0,2,3,1))"
       dnnmove explain "(8,224,224,3) uint8" "rearrange('n h w c -> n c h w')"
       dnnmove explain "(8,64,56,56) bfloat16 nhwc" "split(1, 2)" "branch(0)" "index[:, ::-1]"
+      dnnmove explain "(64,1000) float32" "transpose()" --svg chain.svg
     """
     desc = read_array(array)
     read = [read_step(step) for step in steps]
-    click.echo(taken(dm.Chain(desc), read).build().explain().rstrip())
+    built = taken(dm.Chain(desc), read).build()
+    if svg is not None:
+        built.draw(svg)
+    click.echo(built.explain().rstrip())
