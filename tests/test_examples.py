@@ -38,7 +38,8 @@ def test_there_is_one_example_per_operation():
 
 
 def marks(script):
-    return [pytest.mark.unsanitized] if "openvino" in NEEDS.get(script.stem, []) else []
+    limits_memory = script.stem == "dask_larger_than_memory"
+    return [pytest.mark.unsanitized] if limits_memory or "openvino" in NEEDS.get(script.stem, []) else []
 
 
 @pytest.mark.parametrize("script", [pytest.param(script, marks=marks(script), id=script.stem) for script in SCRIPTS])

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [pytest.mark.unsanitized, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 
 # One thread makes primitives, which all differ, and runs them, without the interpreter's lock where it matters; the
 # main thread forks. oneDNN's cache of primitives, which has a lock and entries that are waited for, is in use by both.

@@ -12,7 +12,10 @@ import test_seen
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 REQUIRED = os.environ.get("DNNMOVE_REQUIRE_CHROMIUM") == "1"
-pytestmark = pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="chromium is not installed")
+pytestmark = [
+    pytest.mark.unsanitized,
+    pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="chromium is not installed"),
+]
 
 # Says of every text whether it lies in the picture, in its box, and apart from the other texts.
 LOOK = """
