@@ -369,13 +369,17 @@ print(most)
 def test_signals(transposing, tmp_path, number, code):
     """The file in the making vanishes, whenever the signal comes."""
     np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype="u1", shape=(1 << 15, 1 << 14)).flush()
-    process = start("run", transposing("u8"), "-i", tmp_path / "x.npy", "-o", tmp_path / "y.npy", "--slab", 1)
-    until = time.monotonic() + 60
-    while not any(name.endswith(".part") for name in files(tmp_path)) and time.monotonic() < until:
-        assert process.poll() is None, ended(process)
-        time.sleep(0.005)
-    process.send_signal(number)
-    found, _, err = ended(process)
+    for _ in range(5):
+        process = start("run", transposing("u8"), "-i", tmp_path / "x.npy", "-o", tmp_path / "y.npy", "--slab", 1)
+        until = time.monotonic() + 60
+        while not any(name.endswith(".part") for name in files(tmp_path)) and time.monotonic() < until:
+            assert process.poll() is None, ended(process)
+            time.sleep(0.005)
+        process.send_signal(number)
+        found, _, err = ended(process)
+        if found != 0 or not (tmp_path / "y.npy").exists():
+            break
+        (tmp_path / "y.npy").unlink()  # it was over before this process, on a busy machine, saw it begin
     assert found == code, err
     assert "Traceback" not in err
     assert err.count("\n") <= 1
