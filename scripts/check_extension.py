@@ -1,4 +1,5 @@
-"""Builds the extension as one of CMake's presets does, and runs the quick Python tests on that build.
+"""Builds the extension as one of CMake's presets does, and runs the quick Python tests on that build, but for
+those that start other programs.
 
     python scripts/check_extension.py asan-ubsan|clang|lto [ARGUMENTS OF PYTEST]
 
@@ -15,6 +16,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from run_tests import PROGRAMS, without
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = str(min(8, os.cpu_count() or 1))
@@ -80,8 +83,7 @@ def main() -> int:
         subprocess.run(["ctest", "--preset", preset, "--parallel", WORKERS], cwd=ROOT, check=True)
         environment |= sanitizer_environment(folder)
         arguments = ["-m", "not unsanitized", *arguments]
-    # test_packaging is about the installed package, which this is not.
-    arguments = ["tests", "--ignore=tests/test_packaging.py", *arguments]
+    arguments = ["tests", *without(PROGRAMS), *arguments]
     command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment).returncode
 

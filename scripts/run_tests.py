@@ -14,15 +14,22 @@ import dnnmove
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = str(min(8, os.cpu_count() or 1))
-# Integrations, documents, texts: in the last pass only.
-LAST = "benchmarks command_line dask docs docstrings examples help ir_* packaging seen* signatures torch_integration*"
+# What starts other programs: shells, clusters, browsers, compilers.
+PROGRAMS = "benchmarks command_line dask docs examples packaging seen_browser *_backend *_compile"
+# With integrations and texts, what the last pass alone runs.
+LAST = f"{PROGRAMS} docstrings help ir_* seen signatures torch_integration*"
+
+
+def without(names: str) -> list[str]:
+    """The arguments that leave out these files."""
+    return [f"--ignore-glob=*/test_{name}.py" for name in names.split()]
 
 
 def passes() -> list[tuple[dict[str, str], list[str]]]:
     """What each pass adds to the environment and to pytest's arguments."""
     best, *others = dnnmove.build_info()["isas_available"]
     quick = {"DNNMOVE_TEST_PROFILE": "quick"}
-    some = [f"--ignore-glob=*/test_{name}.py" for name in LAST.split()]
+    some = without(LAST)
     return [
         *(({"DNNMOVE_ISA": isa, "OMP_NUM_THREADS": "2", **quick}, some) for isa in reversed(others)),
         ({"DNNMOVE_ISA": "scalar", "OMP_NUM_THREADS": "1", **quick}, some),
