@@ -309,7 +309,8 @@ PyObject* concat(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* k
         Values values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         Call call(Op::concat);
-        if (is_array(values[0])) {
+        // (What a list or tuple has not, takes a microsecond to find out.)
+        if (!PyList_Check(values[0]) && !PyTuple_Check(values[0]) && is_array(values[0])) {
             throw TypeError("arrays must be a list or tuple of arrays, not " + type_name(values[0]) +
                             ": concat([a, b], axis)");
         }
