@@ -1,6 +1,9 @@
 // dnnmove.Error and dnnmove.UnimplementedError: what oneDNN reports, in C++ and in Python.
 #include "onednn_errors.hpp"
 
+#include <stdexcept>
+#include <string_view>
+
 #include "onednn.hpp"
 #include "runtime/error.hpp"
 
@@ -54,6 +57,10 @@ void register_onednn_errors(py::module_& module) {
             PyErr_SetString(axis_error_type, error.what());
         } catch (const ValueError& error) {
             PyErr_SetString(PyExc_ValueError, error.what());
+        } catch (const std::runtime_error& error) {
+            // pybind11's word for a tuple, list, dict or string that found no memory.
+            if (std::string_view(error.what()).substr(0, 18) != "Could not allocate") throw;
+            PyErr_NoMemory();
         }
     });
 }
