@@ -133,7 +133,9 @@ std::optional<DLDataType> dlpack_type_of(PyArray_Descr* descr) {
         load_ml_types();
         for (const MlType& entry : ml_types) {
             const auto* known = reinterpret_cast<const PyArray_Descr*>(entry.descr);
-            if (known != nullptr && known->type_num == descr->type_num) return DLDataType{entry.code, entry.bits, 1};
+            if (known != nullptr && known->type_num == descr->type_num) {
+                return DLDataType{static_cast<std::uint8_t>(entry.code), entry.bits, 1};
+            }
         }
         return {};
     }
