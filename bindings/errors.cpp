@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <new>
+#include <string_view>
 
 #include "onednn_errors.hpp"
 
@@ -83,7 +84,10 @@ PyObject* set_python_error() noexcept {
     } catch (const std::length_error& error) {
         PyErr_SetString(PyExc_ValueError, error.what());
     } catch (const std::exception& error) {
-        PyErr_SetString(PyExc_RuntimeError, abbreviated(error.what()).c_str());
+        const std::string_view text = error.what();
+        // pybind11's word for a tuple, list, dict or string that found no memory.
+        if (text.substr(0, 18) == "Could not allocate") return PyErr_NoMemory();
+        PyErr_SetString(PyExc_RuntimeError, abbreviated(text).c_str());
     } catch (...) {
         PyErr_SetString(PyExc_RuntimeError, "dnnmove failed for an unknown reason");
     }
@@ -125,20 +129,12 @@ std::string short_repr(PyObject* object) {
     return shortened;
 }
 
-void register_errors(py::module_&) {
+void register_errors() {
     py::register_local_exception_translator([](std::exception_ptr pointer) {
         try {
             if (pointer) std::rethrow_exception(pointer);
-        } catch (const PythonError&) {
-            confirm_python_error();
-        } catch (const AxisError& error) {
-            PyErr_SetString(axis_error_type(), error.what());
-        } catch (const IndexError& error) {
-            PyErr_SetString(PyExc_IndexError, error.what());
-        } catch (const TypeError& error) {
-            PyErr_SetString(PyExc_TypeError, error.what());
-        } catch (const ValueError& error) {
-            PyErr_SetString(PyExc_ValueError, error.what());
+        } catch (...) {
+            set_python_error();
         }
     });
 }

@@ -72,6 +72,7 @@ std::string type_name(PyObject* object);
 // repr(object), shortened; never fails.
 std::string short_repr(PyObject* object);
 
-void register_errors(pybind11::module_& module);
+// Lets pybind11 turn C++ exceptions into Python's by set_python_error().
+void register_errors();
 
 }  // namespace dnnmove

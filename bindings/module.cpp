@@ -37,7 +37,7 @@ PYBIND11_MODULE(_core_in_main, module) {
     docstrings.disable_function_signatures();
     dnnmove::adopt_pybind11_types();
     module.attr("__version__") = DNNMOVE_VERSION;
-    dnnmove::register_errors(module);
+    dnnmove::register_errors();
     dnnmove::python::register_onednn_errors(module);
     dnnmove::register_runtime(module);
     dnnmove::trace::register_trace(module);

@@ -2,7 +2,6 @@
 #include "onednn_errors.hpp"
 
 #include <stdexcept>
-#include <string_view>
 
 #include "onednn.hpp"
 #include "runtime/error.hpp"
@@ -15,7 +14,6 @@ namespace {
 // Owned by the module for the life of the process.
 PyObject* error_type = nullptr;
 PyObject* unimplemented_type = nullptr;
-PyObject* axis_error_type = nullptr;
 
 PyObject* make_type(const char* name, const char* doc, const py::object& bases) {
     const py::object type = py::module_::import("builtins").attr("type")(
@@ -45,24 +43,8 @@ void register_onednn_errors(py::module_& module) {
                                    "oneDNN has no implementation for the problem, or one that is known to be wrong.\n\n"
                                    "Attributes\n----------\nstatus : int\n    oneDNN's ``dnnl_status_t``.\n",
                                    py::make_tuple(py::handle(error_type), py::handle(PyExc_NotImplementedError)));
-    axis_error_type = py::object(py::module_::import("numpy.exceptions").attr("AxisError")).release().ptr();
     module.attr("Error") = py::handle(error_type);
     module.attr("UnimplementedError") = py::handle(unimplemented_type);
-    py::register_exception_translator([](std::exception_ptr pointer) {
-        try {
-            if (pointer) std::rethrow_exception(pointer);
-        } catch (const OneDnnError& error) {
-            set_python_error(error);
-        } catch (const AxisError& error) {
-            PyErr_SetString(axis_error_type, error.what());
-        } catch (const ValueError& error) {
-            PyErr_SetString(PyExc_ValueError, error.what());
-        } catch (const std::runtime_error& error) {
-            // pybind11's word for a tuple, list, dict or string that found no memory.
-            if (std::string_view(error.what()).substr(0, 18) != "Could not allocate") throw;
-            PyErr_NoMemory();
-        }
-    });
 }
 
 }  // namespace dnnmove::python

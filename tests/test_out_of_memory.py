@@ -5,7 +5,7 @@ import pytest
 # Python's allocators fail from the start-th allocation on, or that one only. Each first call is in a process of its
 # own, since it makes what later ones share; then the call must work.
 PROGRAM = """
-import faulthandler, sys
+import faulthandler, gc, sys
 import numpy as np
 import dnnmove as dm
 import _testcapi
@@ -90,6 +90,7 @@ start = 0
 while True:
     failed = 0
     for stop in (start + 1, 0):
+        gc.collect()  # empties the lists of free objects too, which save allocations
         try:
             _testcapi.set_nomemory(start, stop)
             call()
