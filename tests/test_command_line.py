@@ -404,7 +404,19 @@ def test_bench_draws(tmp_path):
     pytest.importorskip("matplotlib")
     invoke("bench", "(64,64) uint8 (1,64)", "transpose()", "--seconds", 0, "--plot", tmp_path / "rates.png")
     assert (tmp_path / "rates.png").read_bytes().startswith(b"\x89PNG")
-    assert "png" in invoke("bench", "(8,8)", "transpose()", "--seconds", 0, "--plot", tmp_path / "x.what", code=1)
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "-1", "601", "two"])
+def test_bench_refuses_seconds(seconds):
+    """NaN lies in every range: the run would never end."""
+    assert "Invalid value for '--seconds'" in invoke("bench", ARRAY, "transpose()", "--seconds", seconds, code=2)
+
+
+@pytest.mark.parametrize(("name", "word"), [("x.what", "png"), ("x", "png"), ("no/where.png", "No such file")])
+def test_bench_refuses_pictures_before_it_measures(name, word, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("dnnmove._cli.bench._measure", lambda *_: pytest.fail("measured"))
+    assert word in invoke("bench", "(8,8)", "transpose()", "--plot", tmp_path / name, code=1)
 
 
 @pytest.mark.parametrize(
@@ -467,6 +479,20 @@ def test_without_click():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "dnnmove: the command line needs click: pip install dnnmove[cli]\n"
+
+
+@pytest.mark.parametrize("variable", ["ISA", "NUM_THREADS", "VERBOSE", "POOL", "IMPLEMENTATION"])
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_the_environment_is_an_argument_too(variable, way, tmp_path):
+    """A value that nothing understands fails the import of the package: one line, as other errors."""
+    script = tmp_path / "dnnmove"  # as pip writes it
+    script.write_text("from dnnmove.__main__ import main\nmain()\n")
+    command = {"module": ["-m", "dnnmove"], "script": [str(script)]}[way]
+    environment = {**os.environ, f"DNNMOVE_{variable}": "wrong"}
+    done = subprocess.run([sys.executable, *command, "info"], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: DNNMOVE_{variable} (")
+    assert done.stderr.count("\n") == 1
 
 
 def test_help_has_examples():

@@ -8,6 +8,8 @@ loaded first.
 import ctypes
 import importlib
 import importlib.metadata
+import itertools
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,4 +54,16 @@ def load_core() -> None:
     raise ImportError(f"{missing}\n{ADVICE}", name="dnnmove._core") from missing
 
 
-load_core()
+def is_command() -> bool:
+    """Whether this process is the command ``dnnmove`` or ``python -m dnnmove``, which imports the package first."""
+    if sys.argv[:1] == ["-m"]:  # Python is still looking for the module that it is to run
+        return any(pair == ("-m", "dnnmove") for pair in itertools.pairwise(sys.orig_argv))
+    return bool(sys.argv) and Path(sys.argv[0]).stem == "dnnmove"
+
+
+try:
+    load_core()
+except ImportError as error:
+    if is_command():  # as every error of the command line: one line, exit code 1
+        sys.exit("Error: " + " ".join(str(error).split()))
+    raise

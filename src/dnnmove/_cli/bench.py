@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import math
+import os
 import statistics
 import time
 from pathlib import Path
@@ -17,6 +20,12 @@ from dnnmove._cli.peers import Peer, numpy_peer, torch_peer
 from dnnmove._cli.steps import read_array, read_step, taken
 
 __all__ = ["bench"]
+
+
+def _number(context: click.Context, option: click.Parameter, value: float) -> float:
+    if math.isnan(value):  # which lies in every range, since no comparison refuses it
+        raise click.BadParameter("nan is not in the range 0<=x<=600.")
+    return value
 
 
 def _data(desc: dm.MemoryDesc) -> npt.NDArray[Any]:
@@ -89,11 +98,22 @@ def _table(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _plot(rows: list[dict[str, Any]], title: str, path: Path) -> None:
+def _check_plot(path: Path) -> None:
+    """Raise what would keep the picture from being drawn, before anything is measured."""
     try:
-        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
     except ImportError as error:
         raise ImportError("--plot draws with matplotlib: pip install matplotlib") from error
+    kinds = sorted(FigureCanvasAgg.get_supported_filetypes())
+    if path.suffix[1:].lower() not in kinds:
+        raise ValueError(f"--plot ({path}) must end in one of .{', .'.join(kinds)}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+
+
+def _plot(rows: list[dict[str, Any]], title: str, path: Path) -> None:
+    import matplotlib
+
     matplotlib.use("agg")
     from matplotlib import pyplot
 
@@ -109,7 +129,14 @@ def _plot(rows: list[dict[str, Any]], title: str, path: Path) -> None:
 @click.command()
 @click.argument("array")
 @click.argument("steps", metavar="STEP...", nargs=-1, required=True)
-@click.option("--seconds", default=2.0, show_default=True, type=click.FloatRange(0, 600), help="How long to measure.")
+@click.option(
+    "--seconds",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(0, 600),
+    callback=_number,
+    help="How long to measure; 0: one run of each.",
+)
 @click.option("--threads", type=click.IntRange(1), help="Of dnnmove and torch.  [default: as dnnmove info says]")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the rates, with matplotlib.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, every single time included.")
@@ -128,6 +155,8 @@ def bench(
       dnnmove bench "(32,116,28,28) int8" "shuffle_channels(1, 2)" --plot rates.png
       dnnmove bench "(16,512,3,8,64) float32" "transpose((2,0,3,1,4))" "split(0, 3)" --json
     """
+    if plot is not None:
+        _check_plot(plot)
     x = _data(read_array(array))
     read = [read_step(step) for step in steps]
     count = threads or dm.get_num_threads()
