@@ -17,7 +17,8 @@ from dnnmove.ir._slabs import Slabs
 pytest.importorskip("defusedxml")
 ov = pytest.importorskip("openvino")
 
-from openvino import opset1, opset3, opset7, opset8, opset13  # noqa: E402  (behind the skip)
+from openvino import opset1, opset3, opset7, opset8, opset13, opset15  # noqa: E402  (behind the skip)
+from openvino.passes import ConstantFolding, Manager  # noqa: E402
 
 pytestmark = pytest.mark.unsanitized
 
@@ -103,6 +104,11 @@ SINGLE = {
     "unsqueeze": lambda x: opset1.unsqueeze(x, const([0, -1])),
     "squeeze": lambda x: opset1.squeeze(opset1.unsqueeze(x, const([1, 3])), const([-3])),
     "squeeze, all": lambda x: opset1.squeeze(opset1.unsqueeze(x, const([1, 3])), const([])),
+    "squeeze, what has length 1": lambda x: opset15.squeeze(
+        opset1.unsqueeze(x, const([1])), const([2, -4, 1]), allow_axis_skip=True
+    ),
+    "gather": lambda x: opset8.gather(x, const([7, 0, -1, 7]), const(1)),
+    "gather, one": lambda x: opset8.gather(x, const(-2, np.int32), const(1)),
     "tile": lambda x: opset1.tile(x, const([2, 1, 3, 1])),
     "tile, fewer": lambda x: opset1.tile(x, const([3])),
     "tile, more": lambda x: opset1.tile(x, const([2, 1, 1, 1, 2])),
@@ -141,7 +147,7 @@ SINGLE = {
     "shape", [SHAPE, (-1, -1, -1, -1), (2, ov.Dimension(6, 20), -1, 4)], ids=["static", "?", "some"]
 )
 def test_operation(name, shape, tmp_path):
-    if name == "squeeze, all" and shape != SHAPE:
+    if name in ("squeeze, all", "squeeze, what has length 1") and shape != SHAPE:
         pytest.skip("OpenVINO runs no squeeze whose rank its shapes leave open")
     x = parameter(list(shape))
     model = check(SINGLE[name](x), [x], [X], tmp_path)
@@ -167,6 +173,40 @@ def test_constants_are_data_too(compress, tmp_path):
         assert mine.flags.writeable
     results[2][:] = 1  # new memory: neither the input nor the file
     assert ir.read_model(path)(data)[2].tolist() == values[:5].tolist()
+
+
+@pytest.mark.parametrize(("dtype", "wider"), [("u1", "i32"), ("i4", "i64"), ("i8", "i32"), ("i8", "u8")])
+def test_constants_of_another_integer_type(dtype, wider, tmp_path):
+    """A Convert behind a Const is done while reading, where it changes no value."""
+    x = parameter(list(SHAPE))
+    check(opset1.transpose(x, opset1.convert(const([0, 2, 3, 1], dtype), wider)), [x], [X], tmp_path)
+    path, _ = saved([x, opset1.convert(const([-4, 2, 3, 1], "i8"), "u8")], [x], tmp_path, name="odd")
+    with pytest.raises(ir.IRError, match=r"type Convert.* values in \[-4, 3\], which uint8 does not hold"):
+        ir.read_model(path)
+
+
+def test_gather_of_nothing(tmp_path):
+    """OpenVINO crashes."""
+    x = parameter(list(SHAPE))
+    path, _ = saved(opset8.gather(x, const([]), const([-1])), [x], tmp_path)
+    assert ir.read_model(path)(X).shape == (2, 12, 5, 0)
+    path.write_text(path.read_text().replace('batch_dims="0"', 'batch_dims="1"'))
+    with pytest.raises(ir.IRError, match=r"type Gather, .* batch_dims \(1\) must be 0"):
+        ir.read_model(path)
+
+
+def test_slices_are_those_of_openvino_s_reference(tmp_path):
+    """A new axis before an axis that goes, and one that goes with its begin masked: OpenVINO's CPU plugin reads beyond
+    the array there, its reference, which folds constants, does not."""
+    for masks in [([0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0]), ([1, 1, 1], [1, 1, 1], [0, 0, 0], [1, 0, 1])]:
+        arguments = const([0, 1, 2]), const([0, 2, 3]), const([1, 1, 1]), *masks, [0, 0, 0]
+        folded = ov.Model(outputs(opset1.strided_slice(opset13.constant(X), *arguments)), [], "folded")
+        manager = Manager()
+        manager.register_pass(ConstantFolding())
+        manager.run_passes(folded)
+        x = parameter(list(SHAPE))
+        path, _ = saved(opset1.strided_slice(x, *arguments), [x], tmp_path)
+        assert_same(ir.read_model(path)(X), np.array(folded.get_results()[0].input_value(0).get_node().data))
 
 
 TYPES = {

@@ -1,9 +1,9 @@
 """OpenVINO's models of pure data movement: IR files and single layers, run by this package's engine.
 
 `read_model` reads an IR (version 10 or 11) made of Parameter, Const, Result and movement: ShuffleChannels, Transpose,
-VariadicSplit, Split, Broadcast, Reshape, Squeeze, Unsqueeze, Concat, Tile, Roll, StridedSlice, Slice, DepthToSpace,
-SpaceToDepth. `read_layer` reads one ``<layer>`` as OpenVINO's documentation prints it. Both need defusedxml
-(``pip install dnnmove[ir]``) and take nothing in a file on trust: whatever is wrong in it is an `IRError`.
+VariadicSplit, Split, Broadcast, Reshape, Squeeze, Unsqueeze, Concat, Gather, Tile, Roll, StridedSlice, Slice,
+DepthToSpace, SpaceToDepth. `read_layer` reads one ``<layer>`` as OpenVINO's documentation prints it. Both need
+defusedxml (``pip install dnnmove[ir]``) and take nothing in a file on trust: whatever is wrong in it is an `IRError`.
 
 Examples
 --------

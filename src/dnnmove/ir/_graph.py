@@ -16,6 +16,7 @@ from dnnmove.ir._xml import Element, IRError, shown
 __all__ = ["Layer", "Source", "read_layers"]
 
 Source: TypeAlias = "tuple[Layer, int]"  # a layer and the number of one of its outputs
+MOST_INDICES = 1 << 20  # of a Gather
 _WIDENING = {("bfloat16", "float32"), ("float16", "float32"), ("float16", "float64"), ("float32", "float64")}
 
 
@@ -175,12 +176,26 @@ def _ordered(layers: list[Layer]) -> list[Layer]:
     return order
 
 
+def _check_convert(layer: Layer) -> None:
+    """A Convert behind a Const whose values stay: weights kept in f16, and integers, which are converted here."""
+    array, dtype = layer.inputs[0][0].array, layer.dtype
+    if array is None or dtype is None:
+        raise layer.error("only constants are converted")
+    if array.dtype.kind in "iu" and dtype.kind in "iu":
+        held = np.iinfo(dtype)
+        if array.size and not held.min <= array.min() <= array.max() <= held.max:
+            raise layer.error(f"its constant has values in [{array.min()}, {array.max()}], which {dtype} does not hold")
+        layer.array = array.astype(dtype)
+    elif (array.dtype.name, str(dtype)) not in _WIDENING:
+        raise layer.error(
+            f"{array.dtype} is not converted to {dtype}: only integers, and floating-point types to wider ones"
+        )
+
+
 def _check(layer: Layer) -> None:
     """What only the connected layer tells: where its constants come from, and how many outputs it has."""
     if layer.type == "Convert":
-        source = layer.inputs[0][0]
-        if source.array is None or (source.array.dtype.name, str(layer.dtype)) not in _WIDENING:
-            raise layer.error("only constants are converted, and only to a wider floating-point type")
+        _check_convert(layer)
         return
     operation = OPERATIONS.get(layer.type)
     if operation is None:
@@ -189,7 +204,7 @@ def _check(layer: Layer) -> None:
     if layer.type == "Broadcast" and layer.attributes["mode"] != "explicit":
         used = 1  # a third input means nothing
     for name, (source, _) in zip(operation.constants[:used], layer.inputs[1:], strict=False):
-        most = len(layer.declared_outputs) if name == "split_lengths" else 64
+        most = {"split_lengths": len(layer.declared_outputs), "indices": MOST_INDICES}.get(name, 64)
         if source.type == "Parameter":
             if source.dtype is None or source.dtype.kind not in "iu":
                 raise layer.error(f"{name} must be integers, not {source.dtype}")

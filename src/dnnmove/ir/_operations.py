@@ -113,12 +113,27 @@ def _reshape(shape: Shape, attributes: Attributes, constants: Constants) -> list
 
 
 def _squeeze(shape: Shape, attributes: Attributes, constants: Constants) -> list[Step]:
-    axes = _listed(constants[0]) if constants else []
-    return [("squeeze", {"axis": tuple(dict.fromkeys(axes)) or None})]  # no axes: all of length 1
+    n = len(shape)
+    # Of an axis that is named twice, once from the end, one name counts; others are for the step to refuse.
+    axes = dict.fromkeys(axis % n if -n <= axis < n else axis for axis in (_listed(constants[0]) if constants else []))
+    if not axes:  # all of length 1
+        return [("squeeze", {"axis": None})]
+    skipped = {axis for axis in axes if attributes["allow_axis_skip"] and -n <= axis < n and shape[axis] != 1}
+    return [("squeeze", {"axis": tuple(axis for axis in axes if axis not in skipped)})]
 
 
 def _unsqueeze(shape: Shape, attributes: Attributes, constants: Constants) -> list[Step]:
     return [("expand_dims", {"axis": tuple(_listed(constants[0]))})]
+
+
+def _gather(shape: Shape, attributes: Attributes, constants: Constants) -> list[Step]:
+    axes = _listed(constants[1])
+    if len(axes) != 1:
+        raise IRError(f"axis {axes} must be one axis")
+    if attributes["batch_dims"] != 0:
+        raise IRError(f"batch_dims ({attributes['batch_dims']}) must be 0")
+    taken: list[Step] = [("take", {"indices": np.atleast_1d(constants[0]), "axis": axes[0]})]
+    return taken if constants[0].ndim else [*taken, ("squeeze", {"axis": axes[0]})]
 
 
 def _tile(shape: Shape, attributes: Attributes, constants: Constants) -> list[Step]:
@@ -233,8 +248,9 @@ OPERATIONS = {
     "Split": Operation(_split, {"num_splits": (_from(1), _REQUIRED)}, ("axis",)),
     "Broadcast": Operation(_broadcast, _MODE, ("target_shape", "axes_mapping"), 1),
     "Reshape": Operation(_reshape, {"special_zero": (boolean, False)}, ("shape",)),
-    "Squeeze": Operation(_squeeze, {}, ("axes",), 0),
+    "Squeeze": Operation(_squeeze, {"allow_axis_skip": (boolean, False)}, ("axes",), 0),
     "Unsqueeze": Operation(_unsqueeze, {}, ("axes",)),
+    "Gather": Operation(_gather, {"batch_dims": (integer, 0)}, ("indices", "axis")),
     "Tile": Operation(_tile, {}, ("repeats",)),
     "Roll": Operation(_roll, {}, ("shift", "axes")),
     "DepthToSpace": Operation(_depth_to_space, _BLOCK),
