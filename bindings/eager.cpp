@@ -52,18 +52,14 @@ struct Call {
         return words.subspan(count_position + 1, static_cast<std::size_t>(words[count_position]));
     }
 
-    void push_layout(const Operand& array) {
-        key.push(static_cast<std::int64_t>(array.ndim()));
-        key.push(array.shape());
-        key.push(array.strides());
-    }
+    void push_layout(const Operand& array) { key.push_layout(array.shape(), array.strides()); }
     void push_data(const Operand& data) {
         key.push(data.itemsize());
         push_layout(data);
     }
 
     template <class Build>
-    std::shared_ptr<const CallPlan> plan(const Build& build) {
+    PlanInUse plan(const Build& build) {
         return cached_plan(key, build);
     }
 };

@@ -149,22 +149,11 @@ PyObject* run_step(PlanKey& key, PyObject* data_object, PyObject* out_object, co
         }
     }
     if (into) check_out(out, data, "out", "data");
-    const auto push_layout = [&key](const Operand& array) {
-        key.push(static_cast<std::int64_t>(array.ndim()));
-        key.push(array.shape());
-        key.push(array.strides());
-    };
     key.push(data.itemsize());
-    push_layout(data);
+    key.push_layout(data.shape(), data.strides());
     key.push(into ? 1 : 0);
-    if (into) push_layout(out);
-    const std::uint64_t hash = key.hash();
-    LocalPlans& plans = LocalPlans::of_thread();
-    auto plan = plans.find(key, hash);
-    if (plan == nullptr) {
-        plan = plan_step(*make(), data, into ? &out : nullptr);
-        plans.insert(key, hash, plan);
-    }
+    if (into) key.push_layout(out.shape(), out.strides());
+    const PlanInUse plan = cached_plan(key, [&] { return plan_step(*make(), data, into ? &out : nullptr); });
     return run_single(*plan, data, into ? &out : nullptr, "data", threads).release();
 }
 

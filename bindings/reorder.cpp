@@ -44,7 +44,7 @@ void check_written_once(const Layout& to, const MemoryDesc& desc) {
     if (to.self_overlaps()) throw ValueError("dst_mem has elements that share bytes: " + desc.repr());
 }
 
-std::shared_ptr<const CallPlan> plan_reorder(const Layout& from, const Layout& to, const MemoryDesc& to_desc) {
+PlanInUse plan_reorder(const Layout& from, const Layout& to, const MemoryDesc& to_desc) {
     PlanKey key;
     key.push(kReorderKey);
     push_layout(key, from);
@@ -74,7 +74,7 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
     if (dst.readonly) throw ValueError("dst_mem is read-only");
     const onednn::DataType type = to_onednn(src.desc.dtype);
     const bool exact = onednn_is_exact(from, to, type);
-    std::shared_ptr<const CallPlan> plan;
+    PlanInUse plan;
     if (exact) {
         check_written_once(to, dst.desc);
     } else {
@@ -105,7 +105,7 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
         if (done && call) call->set_implementation("onednn:" + implementation);
     }
     if (!done) {
-        if (plan == nullptr) plan = plan_reorder(from, to, dst.desc);
+        if (!plan) plan = plan_reorder(from, to, dst.desc);
         if (call) {
             const ReleasedGil released;
             call->run(*plan, &source, &destination, threads);

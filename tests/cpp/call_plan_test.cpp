@@ -151,11 +151,11 @@ TEST(the_cache_is_bounded_by_bytes) {
         CHECK(cached_plans().bytes <= kCachedPlanBytes);
     }
     CHECK(cached_plans().bytes > kCachedPlanBytes / 2);
-    CHECK(cache.find(key_of(0), key_of(0).hash()) == nullptr);
-    CHECK(cache.find(key_of(count - 1), key_of(count - 1).hash()) != nullptr);
+    CHECK(!cache.find(key_of(0), key_of(0).hash()));
+    CHECK(cache.find(key_of(count - 1), key_of(count - 1).hash()));
     clear_plans();
     CHECK(cached_plans().plans == 0 && cached_plans().bytes == 0);
-    CHECK(cache.find(key_of(count - 1), key_of(count - 1).hash()) == nullptr);
+    CHECK(!cache.find(key_of(count - 1), key_of(count - 1).hash()));
 }
 
 TEST(the_cache_counts_programs_that_are_built_later) {
@@ -171,7 +171,63 @@ TEST(the_cache_counts_programs_that_are_built_later) {
     const std::byte* const from = src.data();
     const std::vector<std::byte*> to(3000, dst.data());
     plan->program(&from, to.data(), to.size(), 1);
-    CHECK(cache.find(key, key.hash()) == plan);
+    CHECK(cache.find(key, key.hash()).get() == plan.get());
     CHECK(cached_plans().bytes >= before + 3000 * sizeof(void*));
     clear_plans();
+}
+
+TEST(a_plan_in_use_stays_whatever_is_called_meanwhile) {
+    clear_plans();
+    LocalPlans& cache = LocalPlans::of_thread();
+    const PlanKey key = key_of(1);
+    std::weak_ptr<const CallPlan> watched;
+    {
+        const auto plan = rows_plan(2, 8);
+        watched = plan;
+        cache.insert(key, key.hash(), plan);
+    }
+    CHECK(cache.find(key, key.hash()));  // now it is in this thread's table
+    const Bytes src = counted(16);
+    Bytes dst(src.size());
+    {
+        const PlanInUse used = cache.find(key, key.hash());
+        // As a garbage collector's finalizers might do in the middle of a call: more plans than the table has places.
+        for (std::int64_t i = 2; i < 800; ++i) {
+            cache.insert(key_of(i), key_of(i).hash(), rows_plan(1, i));
+            CHECK(cache.find(key_of(i), key_of(i).hash()).get()->bytes() == i);
+        }
+        clear_plans();
+        CHECK(!cache.find(key, key.hash()));
+        CHECK(!watched.expired());
+        const std::byte* const from = src.data();
+        std::byte* const to[] = {dst.data() + 8, dst.data()};
+        if (!watched.expired()) (*used).program(&from, to, 2, 1).execute(&from, to, 1);
+    }
+    CHECK(std::equal(src.begin(), src.begin() + 8, dst.begin() + 8));
+    CHECK(std::equal(src.begin() + 8, src.end(), dst.begin()));
+    CHECK(!cache.find(key, key.hash()));
+    CHECK(watched.expired());
+}
+
+TEST(keys_hold_what_was_pushed_however_long_they_are) {
+    std::set<std::uint64_t> hashes;
+    for (const std::int64_t ndim : {0, 1, 2, 3, 45, 46, 47, 48, 64}) {
+        Dims shape, strides;
+        for (std::int64_t axis = 0; axis < ndim; ++axis) {
+            shape.push_back(1000 + axis);
+            strides.push_back(-2000 - axis);
+        }
+        PlanKey key;
+        std::vector<std::int64_t> expected;
+        for (int array = 0; array < 2; ++array) {
+            key.push(7);
+            key.push_layout(shape, strides);
+            expected.insert(expected.end(), {7, ndim});
+            for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+                expected.insert(expected.end(), {shape[axis], strides[axis]});
+            }
+            CHECK(std::equal(expected.begin(), expected.end(), key.words().begin(), key.words().end()));
+            CHECK(hashes.insert(key.hash()).second);
+        }
+    }
 }

@@ -95,7 +95,7 @@ LocalPlans& LocalPlans::create() {
 std::atomic<std::uint64_t> LocalPlans::shared_generation_{0};
 
 std::shared_ptr<const CallPlan> LocalPlans::find_shared(const PlanKey& key, std::uint64_t hash) {
-    if (!is_current()) {
+    if (!is_current() && lent_ == 0) {
         entries_.fill(nullptr);
         newest_ = nullptr;
         generation_ = shared_generation_.load(std::memory_order_acquire);
@@ -107,7 +107,7 @@ std::shared_ptr<const CallPlan> LocalPlans::find_shared(const PlanKey& key, std:
         if (found != nullptr) shared.charge(*found);
     }
     if (found == nullptr) return nullptr;
-    if (found->plan->memory() <= kLocalBytes) entries_[hash % kEntries] = found;
+    if (lent_ == 0 && found->plan->memory() <= kLocalBytes) entries_[hash % kEntries] = found;
     return found->plan;
 }
 

@@ -15,6 +15,14 @@ void PlanKey::push_slowly(std::int64_t word) {
     ++size_;
 }
 
+void PlanKey::push_layout_slowly(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
+    push(static_cast<std::int64_t>(shape.size()));
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        push(shape[axis]);
+        push(strides[axis]);
+    }
+}
+
 void push_layout(PlanKey& key, const Layout& layout) {
     key.push(layout.itemsize);
     key.push(static_cast<std::int64_t>(layout.ndim()));

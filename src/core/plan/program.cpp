@@ -103,6 +103,18 @@ struct Program::Impl {
             for (const Step& step : steps) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
         }
     }
+    // All on this thread. Of small copies nothing is cut, which spares the divisions.
+    void run_alone(const std::byte* const* srcs, std::byte* const* dsts) const noexcept {
+        if (steps.size() > 1 && bytes >= 2 * kSliceBytes) {
+            run(srcs, dsts, 0, 1);
+        } else {
+            for (const Records& walk : records) walk.run(srcs, dsts, 0, walk.units());
+            for (const Step& step : steps) step.run(srcs, dsts, 0, step.units());
+        }
+        fence();
+    }
+    // False, and nothing done, where no other thread can help.
+    bool run_shared(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept;
     // At the end of each thread's part.
     void fence() const noexcept {
         if (streams) kernels_for(options.isa).fence();
@@ -176,12 +188,12 @@ Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 
-void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept {
+bool Program::Impl::run_shared(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept {
     struct Context {
         const Impl& impl;
         const std::byte* const* srcs;
         std::byte* const* dsts;
-    } context{*impl_, srcs, dsts};
+    } context{*this, srcs, dsts};
     const auto body = [](void* opaque, Participant& participant) noexcept {
         const auto& call = *static_cast<const Context*>(opaque);
         for (std::uint32_t chunk = 0; participant.take(chunk);) {
@@ -189,11 +201,14 @@ void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int 
         }
         call.impl.fence();
     };
+    return parallel(threads, bytes, body, &context);
+}
+
+void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept {
     // A small call is over in less time than the bookkeeping of chunks takes.
     const int useful = useful_threads(threads, impl_->bytes);
-    if (useful > 1 && parallel(useful, impl_->bytes, body, &context)) return;
-    impl_->run(srcs, dsts, 0, 1);
-    impl_->fence();
+    if (useful > 1 && impl_->run_shared(srcs, dsts, useful)) return;
+    impl_->run_alone(srcs, dsts);
 }
 
 std::int64_t Program::bytes_written() const { return impl_->bytes; }

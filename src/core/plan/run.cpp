@@ -13,6 +13,13 @@ public:
     // Deep nests come from user shapes of at most 64 dimensions, each cut into a few digits.
     static constexpr std::size_t kMaxLoops = 256;
 
+    // Position 0, without a division.
+    explicit LoopCounter(const NestPlan& plan) : loops_(plan.outer_), src_(plan.src_offset_), dst_(plan.dst_offset_) {
+        for (std::size_t k = 0; k < loops_.size(); ++k) {
+            at_[k] = 0;
+            if (loops_[k].table) move(k, 0, 1);
+        }
+    }
     LoopCounter(const NestPlan& plan, std::int64_t unit)
         : loops_(plan.outer_), src_(plan.src_offset_), dst_(plan.dst_offset_) {
         for (std::size_t k = loops_.size(); k-- > 0;) {
@@ -230,7 +237,7 @@ void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std
         run_staged(src, dst, begin, end);
         return;
     }
-    LoopCounter at(*this, begin);
+    LoopCounter at = begin == 0 ? LoopCounter(*this) : LoopCounter(*this, begin);
     for (std::int64_t k = begin; k < end; ++k) {
         const Unit unit = at.unit(rereading_);
         std::byte* to = dst + at.dst();

@@ -29,6 +29,8 @@ constexpr std::int64_t kLastingBytes = 1024 * 1024;
 std::atomic<bool> in_forked_child{false};
 std::atomic<ThreadPool*> process_threads{nullptr};
 thread_local int thread_limit = 0;  // 0: the process's limit holds
+// Whether any thread has ever had a limit of its own: until then none is looked for, which would take a call.
+std::atomic<bool> threads_have_limits{false};
 
 // -1 where the text is no whole number of at least 1; what is more than an int can hold counts as the largest.
 int parse_count(const char* text, const char* end) {
@@ -89,9 +91,13 @@ ThreadPool* pool() noexcept {
 
 void set_num_threads(int n) { process_limit().store(n, std::memory_order_relaxed); }
 
-int get_num_threads() { return thread_limit > 0 ? thread_limit : process_limit().load(std::memory_order_relaxed); }
+int get_num_threads() {
+    if (threads_have_limits.load(std::memory_order_relaxed) && thread_limit > 0) return thread_limit;
+    return process_limit().load(std::memory_order_relaxed);
+}
 
 int exchange_thread_limit(int n) {
+    threads_have_limits.store(true, std::memory_order_relaxed);
     const int before = thread_limit;
     thread_limit = n;
     return before;
