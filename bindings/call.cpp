@@ -21,8 +21,6 @@ Extent absolute(const Operand& array, const Placement& placement) noexcept {
     return {base + placement.extent.low, base + placement.extent.high};
 }
 
-constexpr std::size_t kFewPairs = 32;
-
 bool apart(const Extent& a, const Extent& b) noexcept { return a.high <= b.low || b.high <= a.low; }
 
 std::string numbered(std::string_view name, std::size_t i, std::size_t count) {
@@ -70,7 +68,6 @@ void fetch_again(Operand& array, const Placement& planned, const ArgumentName& n
 
 void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
                    const Operand* outs, std::size_t count) {
-    // Of few arrays all pairs are looked at, which takes no memory.
     if ((input_count + count) * count <= kFewPairs) {
         for (std::size_t k = 0; k < count; ++k) {
             const Extent out = absolute(outs[k], plan.outputs()[k]);

@@ -60,6 +60,9 @@ inline void check_out(const Operand& out, const Operand& data, const ArgumentNam
 // planned any longer.
 void fetch_again(Operand& array, const Placement& planned, const ArgumentName& name);
 
+// Of so few arrays all pairs are looked at, which takes no memory.
+inline constexpr std::size_t kFewPairs = 32;
+
 // ValueError where an output shares bytes with an input or with another output. `count` outputs.
 void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
                    const Operand* outs, std::size_t count);

@@ -76,8 +76,17 @@ void check_apart(const std::vector<CheckedPort>& sources, const Operands& srcs, 
         throw ValueError(destinations[k].port->name + " shares memory with " + other.port->name + why);
     };
     constexpr const char* kInPlace = ": in-place is not possible";
-    if (srcs.size() == 1 && dsts.size() == 1) {
-        if (meet(sources[0], srcs[0], destinations[0], dsts[0])) refuse(0, sources[0], kInPlace);
+    if ((srcs.size() + dsts.size()) * dsts.size() <= kFewPairs) {
+        for (std::size_t k = 0; k < dsts.size(); ++k) {
+            for (std::size_t i = 0; i < srcs.size(); ++i) {
+                if (meet(sources[i], srcs[i], destinations[k], dsts[k])) refuse(k, sources[i], kInPlace);
+            }
+        }
+        for (std::size_t k = 1; k < dsts.size(); ++k) {
+            for (std::size_t i = 0; i < k; ++i) {
+                if (meet(destinations[i], dsts[i], destinations[k], dsts[k])) refuse(k, destinations[i], "");
+            }
+        }
         return;
     }
     const auto regions_of = [](const std::vector<CheckedPort>& ports, const Operands& operands) {
