@@ -53,8 +53,8 @@ constexpr std::int64_t kMissed = 20'000;
 constexpr std::int64_t kPreempted = 150'000;
 // A worker keeps that much credit at most, or good times would pay for long waits later.
 constexpr std::int64_t kMostCredit = 2'000'000;
-// Rest per debt: waits cost at most one part in so many of all time, in the long run. (With 12 calls of 0.1 ms, 1 ms
-// apart beside two busy processes, took up to 2.0 times one thread's time in the mean; with 24, 1.5.)
+// Rest per debt: waits cost at most one part in so many of all time, in the long run. (Measured on calls of 0.1 ms,
+// 1 ms apart, beside two busy processes: with 12, their mean was up to 2.0 times that of one thread; with 24, 1.5.)
 constexpr std::int64_t kRestPerDebt = 24;
 constexpr std::int64_t kMostRest = 200'000'000;
 constexpr std::int64_t kTrial = 20'000'000;

@@ -31,8 +31,8 @@ inline int useful_threads(int threads, std::int64_t bytes) noexcept {
     return static_cast<int>(std::clamp<std::int64_t>(bytes / kBytesPerThread, 1, std::max(threads, 1)));
 }
 
-// Runs `body` on this thread and on workers of the process's pool (ThreadPool::run), at most `threads` in all, cut
-// into chunks of `bytes` bytes altogether. False, and nothing done, where this process has no workers to offer.
+// Runs `body`, which writes `bytes` bytes, in chunks: on this thread and on workers of the process's pool
+// (ThreadPool::run), at most `threads` in all. False, and nothing done, where this process has no workers to offer.
 bool parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* context) noexcept;
 
 // Threads that the pool has started in this process so far.
