@@ -129,3 +129,21 @@ TEST(rows_in_small_groups_share_kernel_calls) {
         }
     }
 }
+
+// Beyond the caches a few source rows are read at a time, where rows would come from everywhere.
+TEST(rows_that_change_places_beyond_the_caches_move_in_panels) {
+    PlanOptions options{Isa::scalar, 64, {}};
+    options.variant.stores = Variant::Stores::nontemporal;
+    const auto swapped = [&](std::int64_t rows, std::int64_t columns, std::int64_t bytes) {
+        return explain(into_dense({rows, columns}, {bytes, bytes * rows}, bytes), options);
+    };
+    for (const std::int64_t bytes : {24, 64, 96, 100, 196, 500}) {
+        CHECK(contains(swapped(300, 200, bytes), "transpose of rows"));
+        CHECK(contains(swapped(300, 200, bytes), "stores non-temporal"));
+    }
+    CHECK(contains(swapped(300, 200, 128), "kernel rows"));  // whole lines: in the order of the source
+    CHECK(contains(swapped(300, 20, 24), "stores staged"));  // runs of 480 bytes that follow each other
+    CHECK(!contains(swapped(300, 4, 36), "transpose of rows"));
+    options.variant.stores = Variant::Stores::cached;
+    CHECK(!contains(swapped(300, 200, 96), "transpose of rows"));
+}

@@ -203,6 +203,11 @@ struct Kernels {
     void (*transpose_cells)(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                             const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
                             std::int64_t owned, bool first, Cells cells, KernelStores stores, RowsAhead ahead) noexcept;
+    // As transpose_cells, for elements of 17 and more bytes: dst[dst_rows[i] + j * bytes] = src[src_rows[j] + i * bytes].
+    // nontemporal: at most kMaxRowPanelBytes / bytes rows_in, and of elements of up to a line at most kMaxShortRows.
+    void (*transpose_rows)(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                           const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
+                           std::int64_t owned, bool first, std::int64_t bytes, KernelStores stores, RowsAhead ahead) noexcept;
     bool packs_cells;  // it takes tiles of elements of packed_element bytes, whatever their cells
     // a.extent >= block.loop_steps steps of the block loop, b times; the last block of a row may repeat
     // part of the one before it. Non-temporal stores are used from the first step on that starts a line.
@@ -231,6 +236,8 @@ struct Kernels {
 
 inline constexpr std::int64_t kMaxPanelBytes = 512;
 inline constexpr std::int64_t kMaxCellPanelBytes = 384;
+inline constexpr std::int64_t kMaxRowPanelBytes = 12 * 1024;
+inline constexpr std::int64_t kMaxShortRows = 32;
 inline constexpr std::int32_t kMaxRecordFields = 128;
 inline constexpr std::int64_t kMaxFillBytes = 2048;
 inline constexpr std::int64_t kMaxTurnedBytes = 16 * 1024;

@@ -6,6 +6,7 @@
 #include "kernels/rows.hpp"
 #include "kernels/strips.hpp"
 #include "kernels/transpose.hpp"
+#include "kernels/transpose_rows.hpp"
 #include "kernels/turn.hpp"
 
 namespace dnnmove {
@@ -31,6 +32,7 @@ constexpr Kernels make_table(Isa isa) {
     table.transpose_lines[2] = transpose_lines<Simd, 4>;
     table.transpose_lines[3] = transpose_lines<Simd, 8>;
     table.transpose_lines[4] = transpose_lines<Simd, 16>;
+    table.transpose_rows = transpose_rows<Simd>;
     if constexpr (Simd::kBytes == kLine) {
         table.split_records = split_records<Simd>;
         table.join_records = join_records<Simd>;

@@ -1,6 +1,7 @@
 // The kernels that compete for the innermost part of a nest, and what each would cost.
 #pragma once
 
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -26,10 +27,20 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
 Candidate tabled_gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
 Candidate weave_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
 Candidate cells_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
+// Would rows be copied in the order of the source?
+bool follows_source(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context);
+Candidate row_panels_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context);
 Candidate transpose_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const Kernels& kernels);
 
 // Is `outer` the continuation of a destination run of `bytes` bytes?
 inline bool continues(const Loop& outer, std::int64_t bytes) { return !outer.table && outer.dst_stride == bytes; }
+
+// Cycles per byte for elements of some size that are taken out of lines far apart, beyond the caches: what the
+// estimates of kernels that move element after element leave out.
+inline double far_cost(std::int64_t itemsize, const Loop& loop, const PlanContext& context) {
+    const bool far = context.beyond_cache && itemsize > 16 && std::abs(loop.src_stride) >= 64;
+    return far ? 8.0 / static_cast<double>(itemsize) : 0.0;
+}
 
 inline TiledLoop covering(const Loop& loop) { return {loop.extent, loop.extent, loop.src_stride, loop.dst_stride}; }
 

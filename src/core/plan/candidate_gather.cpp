@@ -111,6 +111,7 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
     block->loop_steps = static_cast<std::int32_t>(steps);
     candidate.leaf.a = {extent, extent, src_stride, bytes, true};
     candidate.cost = (block->cycles() + 2.0) / static_cast<double>(static_cast<std::int64_t>(sources.size()) * itemsize);
+    candidate.cost += far_cost(itemsize, loops.back(), context);
     candidate.leaf.block = std::move(*block);
     while (position > 0 && position - 1 == sharing) --position;
     if (position > 0) take_second_loop(candidate, loops, position - 1, candidate.leaf.scattered ? 0 : extent * bytes);

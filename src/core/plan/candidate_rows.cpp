@@ -47,6 +47,10 @@ std::size_t find_closer(const std::vector<Loop>& loops, std::int64_t itemsize, c
 
 }  // namespace
 
+bool follows_source(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context) {
+    return find_follower(loops, itemsize, context) < loops.size();
+}
+
 std::int64_t max_table_rows(const std::vector<Loop>& loops, std::int64_t itemsize) {
     std::int64_t bytes = itemsize;
     for (const Loop& loop : loops) bytes *= loop.extent;
@@ -128,7 +132,8 @@ Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
         constexpr std::int64_t kPage = 4096;
         const bool odd = (itemsize & (itemsize - 1)) != 0 && itemsize < 16;
         const bool tiles = odd && context.kernels->packs_cells && loops.back().src_stride % kPage != 0;
-        const bool turned = context.large && itemsize >= 8 && loops.back().extent * itemsize % kLine == 0 && !tiles;
+        const bool turned = context.large && itemsize >= 8 && itemsize < kLine && loops.back().extent * itemsize % kLine == 0 && !tiles;
+        candidate.cost += far_cost(itemsize, loops.back(), context);
         if (itemsize <= 16 && !turned && std::abs(loops.back().src_stride) >= kLine) candidate.cost += 4.0 / static_cast<double>(itemsize);
     }
     return candidate;

@@ -57,6 +57,7 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
         if (itemsize <= 64) consider(gather_candidate(loops, itemsize, context));
     } else if (itemsize > 64 || loops.empty() || loops.back().table) {
         consider(rows_candidate(loops, itemsize, context));
+        consider(row_panels_candidate(loops, itemsize, context));
     } else {
         consider(runs_candidate(loops, itemsize, KernelKind::runs, context));
         if (loops.back().dst_stride == itemsize) {
@@ -64,6 +65,7 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
             consider(weave_candidate(loops, itemsize, *context.kernels));
             consider(transpose_candidate(loops, itemsize, *context.kernels));
             consider(cells_candidate(loops, itemsize, *context.kernels));
+            consider(row_panels_candidate(loops, itemsize, context));
         }
         consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
     }

@@ -17,6 +17,7 @@ const char* name_of(KernelKind kind) {
         case KernelKind::transpose: return "transpose";
         case KernelKind::transpose_lines: return "transpose by whole lines";
         case KernelKind::transpose_cells: return "transpose of strided elements";
+        case KernelKind::transpose_rows: return "transpose of rows";
     }
     return "unknown";
 }

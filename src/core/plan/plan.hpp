@@ -12,7 +12,7 @@
 
 namespace dnnmove {
 
-enum class KernelKind { rows, runs, fill, gather, weave, deal, transpose, transpose_lines, transpose_cells };
+enum class KernelKind { rows, runs, fill, gather, weave, deal, transpose, transpose_lines, transpose_cells, transpose_rows };
 
 // How the kernel's output reaches memory: straight from registers with ordinary or non-temporal
 // stores, or through a staging buffer in the first-level cache from which whole lines are streamed.
@@ -100,7 +100,8 @@ struct Leaf {
         a.dst_stride = -a.dst_stride;
     }
     bool transposes() const {
-        return kind == KernelKind::transpose || kind == KernelKind::transpose_lines || kind == KernelKind::transpose_cells;
+        return kind == KernelKind::transpose || kind == KernelKind::transpose_lines ||
+               kind == KernelKind::transpose_cells || kind == KernelKind::transpose_rows;
     }
 };
 
@@ -156,6 +157,9 @@ Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanCont
 StoreMode choose_tiles(Leaf& leaf, const std::vector<Loop>& rest, const PlanContext& context);
 std::vector<OuterLoop> order_loops(const Leaf& leaf, const std::vector<Loop>& rest, StoreMode stores,
                                    std::size_t& rereading);
+
+// Are so many rows that follow each other in the destination long enough to be streamed by themselves?
+bool streams_row_panels(std::int64_t rows, std::int64_t itemsize);
 
 // Rows of a tile of transpose_cells.
 inline std::int64_t cells_side(Cells cells, const Kernels& kernels) {

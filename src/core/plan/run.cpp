@@ -82,6 +82,7 @@ namespace {
 constexpr std::int64_t kAheadBytes = 512;
 constexpr std::int64_t kManyRows = 64;
 constexpr std::int64_t kManyAheadBytes = 3 * 64 - 1;
+constexpr std::int64_t kRowsAheadBytes = 1024;  // of elements that are rows
 constexpr std::int64_t kCachedAheadBytes = 2 * 64 - 1;
 
 std::int64_t steps_into_line(const std::byte* p, std::int64_t itemsize) {
@@ -175,15 +176,23 @@ void NestPlan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit,
             kernels_->weave(src, dst, static_cast<int>(leaf.itemsize), leaf.streams, leaf.kind == KernelKind::deal,
                             leaf.block.indices.data(), a_steps * leaf.itemsize, leaf.stream_pitch, b, stores);
             return;
-        case KernelKind::transpose_cells: {
+        case KernelKind::transpose_cells:
+        case KernelKind::transpose_rows: {
             const std::int64_t left = leaf.b.extent - unit.b_tile * leaf.b.tile;
             const std::int64_t readable = stores.nontemporal ? std::min(left, leaf.b.tile + extra_rows(leaf.itemsize)) : b_steps;
             // The row tables of a chain hold all rows, others a tile's.
             const auto rows_of = [&](std::int64_t b_tile) { return leaf.src_rows.data() + (leaf.b_chained ? b_tile * leaf.b.tile : 0); };
-            const bool along = a_steps * leaf.a.src_stride > 2 * kAheadBytes;
-            const RowsAhead ahead = along ? RowsAhead{src + kAheadBytes, rows_of(unit.b_tile)}
+            const bool of_rows = leaf.kind == KernelKind::transpose_rows;
+            const std::int64_t distance = of_rows ? kRowsAheadBytes : kAheadBytes;
+            const bool along = a_steps * leaf.a.src_stride > 2 * distance;
+            const RowsAhead ahead = along ? RowsAhead{src + distance, rows_of(unit.b_tile)}
                                           : RowsAhead{base + next.src, rows_of(next.b_tile)};
             const std::int64_t* dst_rows = leaf.dst_rows.data() + (leaf.a_chained ? unit.a_tile * leaf.a.tile : 0);
+            if (of_rows) {
+                kernels_->transpose_rows(src, rows_of(unit.b_tile), dst, dst_rows, a_steps, readable, b_steps, unit.b_tile == 0,
+                                         leaf.itemsize, {stores.nontemporal, !near_}, ahead);
+                return;
+            }
             kernels_->transpose_cells(src, rows_of(unit.b_tile), dst, dst_rows, a_steps, readable, b_steps,
                                       unit.b_tile == 0, {leaf.itemsize, leaf.a.src_stride, leaf.block.indices.data()}, {stores.nontemporal, !near_}, ahead);
             return;
