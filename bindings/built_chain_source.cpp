@@ -117,9 +117,13 @@ void BuiltChain::refuse(const Operand& x, const std::string& name) const {
     const Dims expected = shape[0] == layout.dims[0] ? layout.strides : resized(layout, shape[0]);
     const std::size_t axis = differing(shape, x.strides(), expected).value_or(0);
     const bool dense = expected == dense_strides(shape, layout.itemsize);
+    const bool whole = std::ranges::all_of(x.strides(), [&](auto stride) { return stride % layout.itemsize == 0; });
+    // Chains start from whole elements only.
+    const std::string anew = whole ? "build a chain for that layout (Chain.of)" : "build a chain for np.ascontiguousarray(" + name + ")";
     throw ValueError(name + ".strides[" + std::to_string(axis) + "] is " + in_elements(x.strides()[axis], layout.itemsize) +
-                     ", but the chain was built for " + in_elements(expected[axis], layout.itemsize) + ": build a chain for that layout (Chain.of)" +
-                     (dense ? " or pass a copy (np.ascontiguousarray)" : ""));
+                     ", but the chain was built for " + in_elements(expected[axis], layout.itemsize) + ": " +
+                     (dense && !whole ? "" : anew) + (dense && whole ? " or " : "") +
+                     (dense ? "pass a copy (np.ascontiguousarray)" : ""));
 }
 
 }  // namespace dnnmove::python

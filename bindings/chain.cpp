@@ -48,9 +48,8 @@ Dims whole_strides(const Operand& array) {
         if (stride % array.itemsize() == 0) {
             strides[axis] = stride;
         } else if (shape[axis] > 1) {
-            throw ValueError("array.strides[" + std::to_string(axis) + "] (" + std::to_string(stride) +
-                             " bytes) must be a whole number of elements of " + std::to_string(array.itemsize()) +
-                             " bytes: build the chain for np.ascontiguousarray(array)");
+            throw ValueError(not_whole("array", axis, stride, array.itemsize()) +
+                             ": build the chain for np.ascontiguousarray(array)");
         }
     }
     return strides;

@@ -5,6 +5,7 @@
 
 #include "errors.hpp"
 #include "layout/format_tag.hpp"
+#include "parse.hpp"
 
 namespace py = pybind11;
 
@@ -38,7 +39,8 @@ py::object named(const std::string& name) {
 bool is_torch(py::handle value) { return type_name(value.ptr()) == "torch.dtype"; }
 
 py::object of_torch(py::handle value) {
-    const auto name = py::str(value).cast<std::string>();
+    const py::str text(value);
+    const std::string name(parse_text(text.ptr(), "dtype"));
     const std::size_t dot = name.find('.');
     return named(dot == name.npos ? name : name.substr(dot + 1));
 }
@@ -71,7 +73,7 @@ py::dtype to_dtype(py::handle value) {
         dtype = py::reinterpret_borrow<py::dtype>(value);
     } else {
         py::object what = py::reinterpret_borrow<py::object>(value);
-        if (py::isinstance<py::str>(value)) what = named(value.cast<std::string>());
+        if (py::isinstance<py::str>(value)) what = named(std::string(parse_text(value.ptr(), "dtype")));
         if (is_torch(value)) what = of_torch(value);
         try {
             dtype = np_dtype(what);

@@ -53,7 +53,13 @@ bool push_plain(PlanKey& key, PyObject* object) {
         return true;
     }
     if (PyUnicode_CheckExact(object)) {
-        push_text(key, parse_text(object, "an argument"));
+        Py_ssize_t size = 0;
+        const char* const text = PyUnicode_AsUTF8AndSize(object, &size);
+        if (text == nullptr) {
+            drop_failed_attempt();
+            return false;
+        }
+        push_text(key, {text, static_cast<std::size_t>(size)});
         return true;
     }
     key.push(static_cast<std::int64_t>(Kind::integer));

@@ -1,6 +1,7 @@
 // Memory: a tensor in memory, as oneDNN's memory: owned, or zero copy over somebody's buffer.
 #include "memory.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "dtype.hpp"
@@ -30,12 +31,28 @@ Memory raw(MemoryDesc desc, py::object owner, void* bytes, bool readonly) {
     return memory;
 }
 
-[[noreturn]] void refuse(const MemoryDesc& desc, const std::string& got) {
+// What to do with an array that differs from the descriptor in its strides alone.
+std::string way_out(const MemoryDesc& desc, const Operand& array) {
+    const auto shape = array.shape();
+    if (desc.layout.blocked() || array.blocked() || !array.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr())) ||
+        !std::equal(shape.begin(), shape.end(), desc.layout.dims.begin(), desc.layout.dims.end())) {
+        return "";
+    }
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        const std::int64_t stride = array.strides()[axis];
+        if (shape[axis] > 1 && stride % array.itemsize() != 0) {
+            return "; " + not_whole("buffer", axis, stride, array.itemsize()) + ": give np.ascontiguousarray(buffer)";
+        }
+    }
+    return "; MemoryDesc.of(buffer) describes the array as it lies";
+}
+
+[[noreturn]] void refuse(const MemoryDesc& desc, const Operand& array) {
     std::string expected = "an array of dtype " + name_of(desc.dtype) + ", shape " + to_string(desc.layout.dims);
     expected += desc.layout.blocked() ? "" : " and strides " + to_string(desc.layout.strides) + " bytes";
     if (desc.layout.blocked()) expected.clear();
-    throw ValueError("buffer (" + got + ") must be " + expected + (expected.empty() ? "" : ", or ") + "flat raw bytes of exactly " +
-                     std::to_string(desc.layout.size()) + " bytes, for " + desc.repr());
+    throw ValueError("buffer (" + describe(array) + ") must be " + expected + (expected.empty() ? "" : ", or ") + "flat raw bytes of exactly " +
+                     std::to_string(desc.layout.size()) + " bytes, for " + desc.repr() + way_out(desc, array));
 }
 
 }  // namespace
@@ -83,7 +100,7 @@ Memory Memory::over(const MemoryDesc& desc, py::handle buffer, std::shared_ptr<o
     if (desc.matches(operand)) return finish(of_array(desc, array, "buffer", std::move(keeper)));
     const bool bytes = operand.ndim() == 1 && dtype_of(operand).equal(py::dtype::of<std::uint8_t>());
     if (!bytes || operand.shape()[0] != desc.layout.size() || (operand.shape()[0] > 1 && operand.strides()[0] != 1)) {
-        refuse(desc, describe(operand));
+        refuse(desc, operand);
     }
     const Memory memory = of_array(MemoryDesc::of(operand), array, "buffer", std::move(keeper));
     return finish(raw(desc, memory.owner, memory.data, memory.readonly));

@@ -54,7 +54,7 @@ MemoryDesc MemoryDesc::parse(py::handle dims, py::handle dtype, py::handle layou
         }
         return MemoryDesc{Layout::strided(lengths, to_bytes(strides, type.itemsize()), type.itemsize()), type, {}};
     }
-    const auto name = layout.cast<std::string>();
+    const std::string name(parse_text(layout.ptr(), "layout"));
     const FormatTag tag = parse_format_tag(name);
     if (!tag.inner_blocks.empty() && !onednn::has_tag(tag.canonical)) {
         throw ValueError("layout ('" + name + "') is not a format tag of oneDNN " + onednn::version());
@@ -77,12 +77,16 @@ MemoryDesc MemoryDesc::of(const Operand& array) {
     for (std::size_t axis = 0; axis < dims.size(); ++axis) {
         if (strides[axis] % itemsize == 0) continue;
         if (!empty && dims[axis] > 1) {
-            throw ValueError("array.strides " + to_string(strides) + " must be whole elements of " +
-                             std::to_string(itemsize) + " bytes");
+            throw ValueError(not_whole("array", axis, strides[axis], itemsize) + ": describe np.ascontiguousarray(array)");
         }
         strides[axis] = itemsize;
     }
     return MemoryDesc{Layout::strided(dims, strides, itemsize), type, {}};
+}
+
+std::string not_whole(const std::string& array, std::size_t axis, std::int64_t stride, std::int64_t itemsize) {
+    return array + ".strides[" + std::to_string(axis) + "] (" + std::to_string(stride) +
+           " bytes) must be a whole number of elements of " + std::to_string(itemsize) + " bytes";
 }
 
 bool MemoryDesc::operator==(const MemoryDesc& other) const { return layout == other.layout && dtype.equal(other.dtype); }

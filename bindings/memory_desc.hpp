@@ -42,6 +42,9 @@ struct MemoryDesc {
 // The descriptor in an argument; TypeError that says how to get one from an array.
 const MemoryDesc& to_memory_desc(pybind11::handle value, const char* argument);
 
+// "array.strides[0] (6 bytes) must be a whole number of elements of 4 bytes".
+std::string not_whole(const std::string& array, std::size_t axis, std::int64_t stride, std::int64_t itemsize);
+
 void register_memory_desc(pybind11::module_& module);
 
 }  // namespace dnnmove::python

@@ -193,7 +193,11 @@ std::string_view parse_text(PyObject* object, std::string_view name) {
     }
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(object, &size);
-    if (text == nullptr) throw PythonError{};
+    if (text == nullptr) {
+        if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError) == 0) throw PythonError{};
+        PyErr_Clear();
+        throw ValueError(std::string(name) + " (" + short_repr(object) + ") must be text, without lone surrogates");
+    }
     return {text, static_cast<std::size_t>(size)};
 }
 

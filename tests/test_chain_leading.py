@@ -295,6 +295,15 @@ def test_copying_is_no_way_out_of_a_layout_that_is_not_contiguous():
         built(data(6, 8, 4))
 
 
+def test_a_copy_is_the_way_out_of_strides_that_are_no_whole_elements():
+    # Chain.of refuses such an array: it is no way out here.
+    packed = np.zeros((4, 8, 6), "V1,f4")["f1"]
+    with pytest.raises(ValueError, match=r": pass a copy \(np\.ascontiguousarray\)$"):
+        dm.Chain.of(data(4, 8, 6)).build()(packed)
+    with pytest.raises(ValueError, match=r": build a chain for np\.ascontiguousarray\(x\)$"):
+        dm.Chain.of(data(6, 8, 4).transpose()).build()(packed)
+
+
 def test_more_extents_than_are_kept():
     built = dm.Chain.of(data(4, 8, 6)).transpose().build()
     for extent in [*range(1, 60), 1]:

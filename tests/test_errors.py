@@ -11,6 +11,7 @@ from numpy.exceptions import AxisError
 import dnnmove as dm
 
 X = some.dense((2, 8, 3), "f4")
+FORWARD = dm.ShuffleForward.Desc(dm.PropKind.forward, dm.MemoryDesc.of(X), 1, 2)
 
 
 class Index:
@@ -428,3 +429,20 @@ def test_errors_write_nothing(call, kind):
     with pytest.raises(kind):
         call(out)
     assert out.tobytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("dtype", lambda text: dm.MemoryDesc((2,), text)),
+        ("layout", lambda text: dm.MemoryDesc((2,), "f4", text)),
+        ("kind", lambda text: dm.Engine(text)),
+        ("mode", lambda text: dm.broadcast(X, X.shape, mode=text)),
+        ("implementation", lambda text: dm.ShuffleForward.PrimitiveDesc(FORWARD, implementation=text)),
+        ("pattern", lambda text: dm.Chain.of(X).rearrange(text)),
+        ("pattern", lambda text: dm.rearrange(X, text)),
+    ],
+)
+def test_texts_that_are_no_unicode(name, call, errors_name):
+    # As a file name or a wrongly decoded file may bring them.
+    errors_name(ValueError, lambda: call("f4\udc80"), name, "'f4\\udc80'", "surrogates")

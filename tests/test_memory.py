@@ -115,6 +115,19 @@ def test_a_typed_array_that_does_not_match_is_refused(array: np.ndarray) -> None
         dm.Memory(dm.MemoryDesc((2, 3), "f4"), buffer=array)
 
 
+def test_an_array_that_differs_in_its_strides_alone_gets_a_way_out() -> None:
+    md = dm.MemoryDesc((3,), "f4")
+    packed = np.zeros(3, np.dtype([("a", "i2"), ("b", "f4")]))["b"]
+    for call in (lambda: dm.Memory(md, buffer=packed), lambda: dm.Memory(md).set_data_handle(packed)):
+        with pytest.raises(ValueError, match=r"buffer\.strides\[0\] \(6 bytes\) must be a whole .*np\.ascontiguousarray\("):
+            call()
+    with pytest.raises(ValueError, match=r"MemoryDesc\.of\(buffer\) describes the array as it lies"):
+        dm.Memory(md, buffer=np.zeros(6, "f4")[::2])
+    for buffer in (np.zeros(3, "i4"), np.zeros(2, "f4"), bytes(11)):  # neither way is one
+        with pytest.raises(ValueError, match=r"for MemoryDesc\(\(3,\), 'float32'\)$"):
+            dm.Memory(md, buffer=buffer)
+
+
 def test_what_is_no_buffer_is_refused() -> None:
     md = dm.MemoryDesc((2,), "f4")
     for buffer in ([0.0, 0.0], 3, "ab", object()):
