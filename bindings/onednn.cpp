@@ -302,11 +302,24 @@ struct Shuffle::Impl {
 
 namespace {
 
+// What make() makes, or an empty one where oneDNN has none. (Its own allow_empty takes out of memory for that, too.)
+template <typename Make>
+auto made_or_empty(Make make) {
+    try {
+        return make();
+    } catch (const dnnl::error& error) {
+        if (error.status == dnnl_out_of_memory) throw;
+        return decltype(make()){};
+    }
+}
+
 dnnl::shuffle_forward::primitive_desc forward_pd(const dnnl::engine& cpu, PropKind prop, const dnnl::memory::desc& data,
                                                  int axis, int group_size) {
     const auto kind = prop == PropKind::forward_inference ? dnnl::prop_kind::forward_inference
                                                            : dnnl::prop_kind::forward_training;
-    return {cpu, kind, data, data, axis, group_size, user_scratchpad(), true};
+    return made_or_empty([&] {
+        return dnnl::shuffle_forward::primitive_desc(cpu, kind, data, data, axis, group_size, user_scratchpad());
+    });
 }
 
 // Calls visit(pd) with oneDNN's descriptor of the problem, empty where it has none.
@@ -317,7 +330,9 @@ void with_pd(const dnnl::engine& cpu, PropKind prop, const dnnl::memory::desc& d
     if (prop != PropKind::backward_data) {
         visit(forward);
     } else if (forward) {
-        dnnl::shuffle_backward::primitive_desc backward(cpu, data, data, axis, group_size, forward, user_scratchpad(), true);
+        auto backward = made_or_empty([&] {
+            return dnnl::shuffle_backward::primitive_desc(cpu, data, data, axis, group_size, forward, user_scratchpad());
+        });
         visit(backward);
     }
 }

@@ -225,6 +225,15 @@ def test_take_after_a_cut_across_a_shuffle():
     np.testing.assert_array_equal(built(x), shuffled[7:65][indices])
 
 
+def test_windows_of_any_step():
+    # What lies beyond the one window that fits says nothing, however far it is.
+    x = np.arange(40, dtype="f4").reshape(8, 5)
+    for step in (4, 5, 8, 9, 2**40, 2**63 - 1):
+        expected = np.lib.stride_tricks.sliding_window_view(x, 4, 0)[::step]
+        assert np.array_equal(dm.unfold(x, 0, 4, step), expected)
+        assert np.array_equal(dm.Chain.of(x).shuffle(0, 4).shuffle(0, 2).unfold(0, 4, step).build()(x), expected)
+
+
 def test_windows_of_any_axis_are_one_pass():
     x = np.arange(3 * 60, dtype="i2").reshape(3, 60)
     windows = np.lib.stride_tricks.sliding_window_view

@@ -228,6 +228,7 @@ Mosaic Mosaic::list(std::size_t axis, const Dims& indices) const {
 
 Mosaic Mosaic::windows(std::size_t axis, std::int64_t size, std::int64_t step) const {
     const std::int64_t length = shape_[axis];
+    step = std::min(step, length);  // a longer step, of any size, leaves the one window alike
     const std::int64_t count = (length - size) / step + 1;
     Mosaic result = *this;
     result.shape_[axis] = count;
