@@ -119,7 +119,9 @@ def test_an_array_that_differs_in_its_strides_alone_gets_a_way_out() -> None:
     md = dm.MemoryDesc((3,), "f4")
     packed = np.zeros(3, np.dtype([("a", "i2"), ("b", "f4")]))["b"]
     for call in (lambda: dm.Memory(md, buffer=packed), lambda: dm.Memory(md).set_data_handle(packed)):
-        with pytest.raises(ValueError, match=r"buffer\.strides\[0\] \(6 bytes\) must be a whole .*np\.ascontiguousarray\("):
+        with pytest.raises(
+            ValueError, match=r"buffer\.strides\[0\] \(6 bytes\) must be a whole .*np\.ascontiguousarray\("
+        ):
             call()
     with pytest.raises(ValueError, match=r"MemoryDesc\.of\(buffer\) describes the array as it lies"):
         dm.Memory(md, buffer=np.zeros(6, "f4")[::2])

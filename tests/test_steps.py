@@ -452,3 +452,11 @@ def test_an_object_without_init_is_refused():
     for call in (lambda c: c.flip(), lambda c: c.rearrange("a -> a"), lambda c: c.transpose()):
         with pytest.raises(TypeError, match="not initialized"):
             call(dm.Chain.__new__(dm.Chain))
+
+
+def test_chains_of_what_no_machine_holds_are_planned_and_explained():
+    chain = dm.Chain(dm.MemoryDesc((2**30, 2**30), "i4"))
+    assert chain.transpose().build().explain()
+    assert chain.split(0, 2).broadcast((2, 2**29, 2**30)).build().explain()
+    empty = dm.MemoryDesc((2**32, 0), "i4", (2**60, 1))
+    assert dm.Chain(empty).transpose().build()(np.empty((2**32, 0), "i4")).shape == (0, 2**32)

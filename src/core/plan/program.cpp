@@ -2,6 +2,7 @@
 #include "plan/program.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -124,7 +125,7 @@ struct Program::Impl {
 Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     auto impl = std::make_unique<Impl>();
     impl->options = options;
-    std::int64_t read = 0;
+    double read = 0;  // bytes; not exact, but never more than it can hold
     for (Transfer& transfer : transfers) {
         const auto& loops = transfer.nest.loops;
         const bool empty = transfer.nest.itemsize == 0 ||
@@ -136,18 +137,19 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         transfer.nest = canonical(std::move(transfer.nest));
         std::int64_t bytes = transfer.nest.itemsize;
         for (const Loop& loop : transfer.nest.loops) bytes *= loop.extent;
-        impl->bytes += bytes;
-        read += bytes_read(transfer.nest);
+        // What no machine holds can be planned and explained all the same.
+        if (__builtin_add_overflow(impl->bytes, bytes, &impl->bytes)) impl->bytes = std::numeric_limits<std::int64_t>::max();
+        read += static_cast<double>(bytes_read(transfer.nest));
     }
     const std::int64_t cache = last_level_cache_bytes();
-    const std::int64_t touched = impl->bytes + read;
+    const double touched = static_cast<double>(impl->bytes) + read;
     // Others use the last-level cache, too: what fills most of it is not found there by the next call. Ordinary
     // stores of whole lines in order are faster as long as a fair part of them is found in the cache by the next
     // call, or by whoever reads the result. The less is read, the longer: stores past the cache spare the reading
     // of what is overwritten, but not that of the source. Measured on Zen 4: fills up to twice the cache, copies up
     // to 1.25 times; gathers up to 0.8 of that, transposes up to half.
-    const double share_read = touched == 0 ? 0 : static_cast<double>(read) / static_cast<double>(touched);
-    const auto filled = static_cast<double>(touched) / (static_cast<double>(cache) * (2 - 1.5 * share_read));
+    const double share_read = touched == 0 ? 0 : read / touched;
+    const auto filled = touched / (static_cast<double>(cache) * (2 - 1.5 * share_read));
     PlanContext context{&kernels_for(options.isa), filled > 0.5, touched <= kNearBytes, options.dst_alignment, 0};
     context.beyond_cache = filled >= 0.8;
     context.stream_rows = filled >= 1;

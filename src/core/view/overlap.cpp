@@ -123,13 +123,14 @@ void append_terms(std::vector<Term>& terms, const Footprint& array) {
 }
 
 Extent extent_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides, std::int64_t itemsize) {
+    // The strides of empty arrays may be any: they lead nowhere.
+    if (itemsize == 0 || std::find(shape.begin(), shape.end(), 0) != shape.end()) return {};
     Extent extent{0, itemsize};
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        if (shape[axis] == 0) return {};
         const std::int64_t span = (shape[axis] - 1) * strides[axis];
         (span < 0 ? extent.low : extent.high) += span;
     }
-    return itemsize == 0 ? Extent{} : extent;
+    return extent;
 }
 
 bool overlap(const Footprint& a, const Footprint& b) {
