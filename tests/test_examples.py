@@ -52,11 +52,42 @@ def test_example(script, tmp_path):
     assert done.stdout  # it says what it found
 
 
+def pixels(x, factor):
+    n, c, h, w = x.shape
+    cut = x.reshape(n, c // factor**2, factor, factor, h, w).transpose(0, 1, 4, 2, 5, 3)
+    return cut.reshape(n, c // factor**2, h * factor, w * factor)
+
+
+# What README's recipes say of themselves: that each gives the bytes of NumPy's way. By a word of the block's code.
+RECIPES = {
+    "images": lambda n: [(n["batch"], np.stack(n["images"]).transpose(0, 3, 1, 2))],
+    "heads": lambda n: [
+        (part, n["x"].reshape(2, 16, 3, 4, 8)[:, :, i].transpose(0, 2, 1, 3))
+        for i, part in enumerate(n["heads"](n["x"]))
+    ],
+    "sliding_window_view": lambda n: [(n["columns"], n["windows"].transpose(0, 2, 3, 1, 4, 5).reshape(2, 64, 27))],
+    "steps": lambda n: [(n["y"], pixels(n["x"], 2))],
+    "asfortranarray": lambda n: [
+        (n["rows"], n["table"]),
+        (n["turned"], n["weights"].T),
+        (n["swapped"].view("<f4").reshape(10, 20), n["big_endian"]),
+    ],
+}
+
+
 def test_the_code_in_the_readme_runs_and_says_the_truth():
     readme = (EXAMPLES.parent / "README.md").read_text()
     names = {}
+    checked = set()
     for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
         exec(block, names)
+        for word in [word for word in RECIPES if re.search(rf"\b{word}\b", block) and word not in checked]:
+            checked.add(word)
+            for result, expected in RECIPES[word](names):
+                assert result.tobytes() == np.ascontiguousarray(expected, result.dtype).tobytes(), word
+                assert result.flags.c_contiguous
+    assert checked == set(RECIPES)
+    assert names["heads"].passes == names["steps"].build().passes == 1  # "one trip through memory"
     x = names["src"].numpy()
     expected = x.reshape(32, 3, 80, 28, 28).swapaxes(1, 2).reshape(x.shape)
     assert np.array_equal(names["dst"].numpy(), expected)

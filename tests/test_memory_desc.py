@@ -180,3 +180,11 @@ def test_layout_of_a_wrong_type() -> None:
         dm.MemoryDesc((2,), "f4", 3)
     with pytest.raises(TypeError, match=r"layout\[0\]"):
         dm.MemoryDesc((2,), "f4", (1.5,))
+
+
+def test_more_elements_than_bytes() -> None:
+    # Elements that share their bytes may be more than memory could hold one by one.
+    md = dm.MemoryDesc((2**31, 2**31), "f8", (0, 0))
+    assert md.size == 8
+    assert not md.is_dense
+    assert pickle.loads(pickle.dumps(md)) == md

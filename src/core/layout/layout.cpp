@@ -147,7 +147,9 @@ std::int64_t Layout::size() const {
 }
 
 bool Layout::is_dense() const {
-    return empty() || (span() == element_count(padded_dims) * itemsize && !self_overlaps());
+    std::int64_t bytes = 0;  // more than 63 bits' where many elements share them
+    return empty() || (!__builtin_mul_overflow(element_count(padded_dims), itemsize, &bytes) && span() == bytes &&
+                       !self_overlaps());
 }
 
 bool Layout::self_overlaps() const {

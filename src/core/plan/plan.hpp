@@ -42,7 +42,11 @@ struct TiledLoop {
     std::int64_t dst_stride = 0;
     bool merge_rest = false;
 
-    std::int64_t tiles() const { return merge_rest ? extent / tile : (extent + tile - 1) / tile; }
+    std::int64_t tiles() const {
+        const auto all = static_cast<std::uint64_t>(extent);  // room for the sum, whatever the extent
+        const auto each = static_cast<std::uint64_t>(tile);
+        return static_cast<std::int64_t>(merge_rest ? all / each : (all + each - 1) / each);
+    }
     std::int64_t steps(std::int64_t position) const {
         return position + 1 == tiles() ? extent - position * tile : tile;
     }
