@@ -440,6 +440,23 @@ def test_branches_are_written_in_one_pass():
     assert all(same_bits(out, result) for out, result in zip(outs, f(x), strict=True))
 
 
+def test_grouped_query_attention(run):
+    # One projection to q of eight heads, k and v of two: these two are repeated for the groups, q is not.
+    batch, length, queries, keys, width = 2, 5, 8, 2, 4
+    x = image((batch, length, (queries + 2 * keys) * width))
+
+    def steps(chain):
+        chain = chain.unflatten(2, (queries + 2 * keys, width)).variadic_split(2, [queries, keys, keys])
+        chain = chain.branch(1).repeat_elements(queries // keys, 2).branch(2).repeat_elements(queries // keys, 2)
+        return chain.branch(None).transpose((0, 2, 1, 3))
+
+    parts = np.split(x.reshape(batch, length, -1, width), [queries, queries + keys], axis=2)
+    wanted = [parts[0], *(np.repeat(part, queries // keys, 2) for part in parts[1:])]
+    for result, part in zip(run(x, steps), wanted, strict=True):
+        assert same_bits(result, np.ascontiguousarray(part.transpose(0, 2, 1, 3)))
+    assert steps(dm.Chain.of(x)).build().passes == 1
+
+
 def test_branch_is_part_of_what_a_chain_is():
     x = image()
     split = dm.Chain.of(x).split(1, 2)

@@ -460,3 +460,5 @@ def test_chains_of_what_no_machine_holds_are_planned_and_explained():
     assert chain.split(0, 2).broadcast((2, 2**29, 2**30)).build().explain()
     empty = dm.MemoryDesc((2**32, 0), "i4", (2**60, 1))
     assert dm.Chain(empty).transpose().build()(np.empty((2**32, 0), "i4")).shape == (0, 2**32)
+    several = dm.MemoryDesc((2**36, 2**32, 0), "i4")
+    assert dm.Transpose.Desc(several).dst_desc.dims == (0, 2**32, 2**36)

@@ -23,7 +23,8 @@ Dims dense_strides(const Dims& shape, std::int64_t itemsize) {
     std::int64_t stride = itemsize;
     for (std::size_t axis = shape.size(); axis-- > 0;) {
         strides[axis] = stride;
-        stride *= std::max<std::int64_t>(shape[axis], 1);
+        // Too many bytes to count are those of an empty array only, whose strides say nothing.
+        if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride)) stride = itemsize;
     }
     return strides;
 }
