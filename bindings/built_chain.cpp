@@ -197,6 +197,7 @@ PyRef BuiltChain::call_staged(const Plans& plans, Operand& x, const Operand* out
         for (std::size_t i = 0; i < count; ++i) call->add_destination(outputs[i].shape, outputs[i].strides);
     }
     {
+        const torch_tensors::OnItsThreads team(x.kind() == Operand::Kind::torch);
         const ReleasedGil released;
         run_plans(plans, src, dsts.data(), threads, call ? &*call : nullptr);
     }

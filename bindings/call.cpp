@@ -117,14 +117,15 @@ void execute_traced(const CallPlan& plan, const Operand* inputs, std::size_t inp
     call.finish();
 }
 
-void execute_untraced(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
-                      int threads) {
+void execute_untraced(const CallPlan& plan, bool torch, const std::byte* const* srcs, std::byte* const* dsts,
+                      std::size_t dst_count, int threads) {
     if (plan.bytes() == 0) return;
     const auto run = [&] { plan.program(srcs, dsts, dst_count, threads).execute(srcs, dsts, threads); };
     if (plan.bytes() <= kKeepGil && !plan.tunes(dsts, dst_count, threads)) {
         run();
         return;
     }
+    const torch_tensors::OnItsThreads team(torch);
     const ReleasedGil released;
     run();
 }

@@ -67,9 +67,10 @@ inline constexpr std::size_t kFewPairs = 32;
 void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t input_count, std::string_view input_name,
                    const Operand* outs, std::size_t count);
 
-// Copies; releases the GIL where the work is large. The pointers are the arrays' first elements.
-void execute_untraced(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
-                      int threads);
+// Copies; releases the GIL where the work is large. The pointers are the arrays' first elements. `torch`: they are
+// torch's tensors.
+void execute_untraced(const CallPlan& plan, bool torch, const std::byte* const* srcs, std::byte* const* dsts,
+                      std::size_t dst_count, int threads);
 // The same for those who watch (trace.hpp), who are told the inputs.
 [[gnu::cold]] void execute_traced(const CallPlan& plan, const Operand* inputs, std::size_t input_count,
                                   const std::byte* const* srcs, std::byte* const* dsts, int threads);
@@ -78,7 +79,7 @@ inline void execute(const CallPlan& plan, const Operand* inputs, std::size_t inp
     if (trace::on()) [[unlikely]] {
         execute_traced(plan, inputs, input_count, srcs, dsts, threads);
     } else {
-        execute_untraced(plan, srcs, dsts, dst_count, threads);
+        execute_untraced(plan, inputs[0].kind() == Operand::Kind::torch, srcs, dsts, dst_count, threads);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "errors.hpp"
 #include "runtime/buffer_pool.hpp"
@@ -13,13 +14,46 @@
 namespace dnnmove {
 namespace {
 
-// One block of memory: both managed forms and the dims; the data are a second block, or somebody's.
+// One block of memory: both managed forms and the dims. The data are a second block, or somebody's, or few: then they
+// follow the dims.
 struct Block {
     DLManagedTensorVersioned versioned;
     DLManagedTensor legacy;
     void* memory;
     PyObject* owner;
+    std::size_t bytes;  // of the whole block
 };
+
+constexpr std::size_t kInlineBytes = std::size_t{32} << 10;  // data up to here follow the block
+
+// The block that this thread gave back last, for the next result of about its size: small results come and go one by
+// one, and malloc would merge each with its neighbours, and look through all small chunks for more to merge.
+class SpareBlock {
+public:
+    ~SpareBlock() {
+        std::free(block_);
+        block_ = nullptr;
+        closed_ = true;
+    }
+    // Null where there is none that fits.
+    Block* take(std::size_t bytes) noexcept {
+        if (block_ == nullptr || block_->bytes < bytes || block_->bytes / 2 > bytes) return nullptr;
+        return std::exchange(block_, nullptr);
+    }
+    void give(Block* block) noexcept {
+        if (closed_ || block->bytes > 2 * kInlineBytes) {
+            std::free(block);
+        } else {
+            std::free(std::exchange(block_, block));
+        }
+    }
+
+private:
+    Block* block_ = nullptr;
+    bool closed_ = false;  // the thread ends
+};
+
+thread_local SpareBlock spare_block;
 
 void free_block(void* context) noexcept {
     auto* block = static_cast<Block*>(context);
@@ -33,13 +67,19 @@ void free_block(void* context) noexcept {
         }
         PyGILState_Release(state);
     }
-    std::free(block);
+    spare_block.give(block);
 }
 
-// Its dims follow the block: shape, then strides in elements. The caller fills the strides in.
-Block* make_block(std::span<const std::int64_t> shape) {
-    auto* block = static_cast<Block*>(std::malloc(sizeof(Block) + 2 * shape.size() * sizeof(std::int64_t)));
-    if (block == nullptr) throw std::bad_alloc();
+// Its dims follow the block: shape, then strides in elements, which the caller fills in; then `data_bytes`, aligned.
+Block* make_block(std::span<const std::int64_t> shape, std::size_t data_bytes = 0) {
+    const std::size_t padding = data_bytes == 0 ? 0 : kBufferAlignment;
+    const std::size_t bytes = sizeof(Block) + 2 * shape.size() * sizeof(std::int64_t) + padding + data_bytes;
+    Block* block = spare_block.take(bytes);
+    if (block == nullptr) {
+        block = static_cast<Block*>(std::malloc(bytes));
+        if (block == nullptr) throw std::bad_alloc();
+        block->bytes = bytes;
+    }
     std::copy(shape.begin(), shape.end(), reinterpret_cast<std::int64_t*>(block + 1));
     block->memory = nullptr;
     block->owner = nullptr;
@@ -132,25 +172,31 @@ PyTypeObject* exporter_type() {
 DLManagedTensorVersioned* allocate_tensor(DLDataType dtype, std::int64_t itemsize, std::span<const std::int64_t> shape,
                                           std::span<const std::int64_t> strides) {
     const std::size_t ndim = shape.size();
-    Block* const block = make_block(shape);
-    auto* steps = reinterpret_cast<std::int64_t*>(block + 1) + ndim;
-    std::int64_t stride = 1;
     std::int64_t count = 1;
-    for (std::size_t axis = ndim; axis-- > 0;) {
-        steps[axis] = strides.empty() ? stride : strides[axis] / itemsize;
-        stride *= shape[axis] > 0 ? shape[axis] : 1;
-        count *= shape[axis];
-    }
+    for (const std::int64_t length : shape) count *= length;
     const Extent extent = strides.empty() ? Extent{0, count * itemsize} : extent_of(shape, strides, itemsize);
     const auto bytes = static_cast<std::size_t>(extent.high - extent.low);
     const bool gaps = bytes != static_cast<std::size_t>(count * itemsize);
-    block->memory = bytes == 0 ? nullptr : gaps ? allocate_zeroed_buffer(bytes) : allocate_buffer(bytes);
-    if (bytes > 0 && block->memory == nullptr) {
+    const bool follows = bytes <= kInlineBytes && !gaps;
+    Block* const block = make_block(shape, follows ? bytes : 0);
+    auto* const steps = reinterpret_cast<std::int64_t*>(block + 1) + ndim;
+    std::int64_t stride = 1;
+    for (std::size_t axis = ndim; axis-- > 0;) {
+        steps[axis] = strides.empty() ? stride : strides[axis] / itemsize;
+        stride *= shape[axis] > 0 ? shape[axis] : 1;
+    }
+    if (bytes == 0) return complete(block, nullptr, dtype, ndim);
+    if (follows) {
+        const auto end = reinterpret_cast<std::uintptr_t>(steps + ndim);
+        const std::uintptr_t first = (end + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+        return complete(block, reinterpret_cast<std::byte*>(first) - extent.low, dtype, ndim);
+    }
+    block->memory = gaps ? allocate_zeroed_buffer(bytes) : allocate_buffer(bytes);
+    if (block->memory == nullptr) {
         std::free(block);
         throw std::bad_alloc();
     }
-    void* data = bytes == 0 ? nullptr : static_cast<std::byte*>(block->memory) - extent.low;
-    return complete(block, data, dtype, ndim);
+    return complete(block, static_cast<std::byte*>(block->memory) - extent.low, dtype, ndim);
 }
 
 DLManagedTensorVersioned* lend_tensor(PyObject* owner, void* data, DLDataType dtype, std::int64_t itemsize,

@@ -17,6 +17,7 @@
 #include "reorder.hpp"
 #include "runtime.hpp"
 #include "shuffle.hpp"
+#include "torch_direct.hpp"
 #include "trace.hpp"
 #include "tuning.hpp"
 
@@ -51,6 +52,7 @@ PYBIND11_MODULE(_core_in_main, module) {
     dnnmove::python::register_reorder(module);
     dnnmove::python::register_shuffle(module);
     dnnmove::register_tuning(module);
+    dnnmove::register_torch_direct(module.ptr());
     dnnmove::present(module);
 }
 

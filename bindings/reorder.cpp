@@ -110,7 +110,7 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
             const ReleasedGil released;
             call->run(*plan, &source, &destination, threads);
         } else {
-            execute_untraced(*plan, &source, &destination, 1, threads);
+            execute_untraced(*plan, false, &source, &destination, 1, threads);
         }
     }
     dst.written();

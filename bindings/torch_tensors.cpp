@@ -1,19 +1,22 @@
 // What torch knows of its tensors and the bytes alone do not say: gradients, lazy conjugation, versions.
 #include "torch_tensors.hpp"
 
+#include <dlfcn.h>
+
+#include <cstdint>
 #include <string>
 
 #include "pyref.hpp"
 
 namespace dnnmove::torch_tensors {
-namespace {
 
-// An attribute of torch, which is imported; kept for the life of the process.
 PyObject* find(const char* module_name, std::initializer_list<const char*> path) {
     PyRef object = checked(PyImport_ImportModule(module_name));
     for (const char* name : path) object = checked(PyObject_GetAttrString(object.get(), name));
     return object.release();
 }
+
+namespace {
 
 // The attributes of torch.Tensor are taken from the class: they cost less so than by an attribute look-up, and no
 // class or instance can put its own in their place.
@@ -64,18 +67,52 @@ bool has_integration() {
                     (has_integration() ? "; dnnmove.torch has differentiable functions" : ""));
 }
 
+// Two functions of torch's stable C interface, in torch 2.10 and newer.
+struct Threads {
+    using Part = void (*)(std::int64_t begin, std::int64_t end, void* context);
+    std::int32_t (*parallel_for)(std::int64_t begin, std::int64_t end, std::int64_t grain, Part part, void* context) = nullptr;
+    std::int32_t (*count)(std::uint32_t* threads) = nullptr;
+
+    Threads() noexcept {
+        for (const char* name : {"libtorch_cpu.so", "libtorch_cpu.dylib"}) {
+            void* const library = dlopen(name, RTLD_NOLOAD | RTLD_LAZY);
+            if (library == nullptr) continue;
+            parallel_for = reinterpret_cast<decltype(parallel_for)>(dlsym(library, "torch_parallel_for"));
+            count = reinterpret_cast<decltype(count)>(dlsym(library, "torch_get_num_threads"));
+        }
+    }
+};
+
+const Threads& threads() noexcept {
+    static const Threads found;
+    return found;
+}
+
+bool run_on_torch(std::size_t parts, Threads::Part part, void* context) noexcept {
+    std::uint32_t count = 0;
+    if (threads().count(&count) != 0 || count < parts) return false;
+    return threads().parallel_for(0, static_cast<std::int64_t>(parts), 1, part, context) == 0;
+}
+
 [[noreturn]] void refuse_lazy(const ArgumentName& name) {
     throw TypeError(name.text() + " is a lazily negated or conjugated tensor: pass tensor.resolve_neg().resolve_conj()");
 }
 
 }  // namespace
 
+OnItsThreads::OnItsThreads(bool torch)
+    : set_(torch && threads().parallel_for != nullptr && threads().count != nullptr) {
+    if (set_) before_ = exchange_team(run_on_torch);
+}
+
+bool needs_gradient(PyObject* tensor) {
+    return requires_grad(tensor) && truth(PyObject_CallNoArgs(torch().is_grad_enabled));
+}
+
 bool check(PyObject* tensor, Access access, bool exact, const ArgumentName& name) {
     const bool quiet = exact && !truth(PyObject_CallNoArgs(torch().has_function_mode));
     const bool gradient = access == Access::read || access == Access::write;
-    if (gradient && requires_grad(tensor) && truth(PyObject_CallNoArgs(torch().is_grad_enabled))) {
-        refuse_grad(access, name);
-    }
+    if (gradient && needs_gradient(tensor)) refuse_grad(access, name);
     if (truth(PyObject_CallOneArg(torch().is_neg, tensor))) refuse_lazy(name);
     return !quiet;
 }

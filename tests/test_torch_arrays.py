@@ -245,6 +245,53 @@ def test_large():
         assert_same(dm.transpose(view, (0, 2, 3, 1)), oracle.transpose(as_bytes(view), (0, 2, 3, 1)), torch.float32)
 
 
+@pytest.mark.skipif(torch.get_num_threads() < 2, reason="torch has one thread")
+def test_large_tensors_are_moved_by_torch_s_threads(run_python):
+    # Beside threads that spin after each of torch's operations, workers of our own would get no processor.
+    code = """
+import time, torch, dnnmove as dm
+torch.set_num_threads(2)
+dm.set_num_threads(2)
+
+def names():
+    import glob
+    return [open(path).read().strip() for path in glob.glob("/proc/self/task/*/comm")]
+
+x = torch.arange(2.0**21).reshape(2, 64, 128, 128)
+chain = dm.Chain.of(x).shuffle_channels(1, 2).build()
+for _ in range(3):
+    assert torch.equal(dm.shuffle_channels(x, 1, 2), torch.channel_shuffle(x, 2))
+    assert torch.equal(chain(x), torch.channel_shuffle(x, 2))
+    torch.relu(x)
+assert "dnnmove" not in names(), names()
+dm.shuffle_channels(x.numpy(), 1, 2)  # arrays have our own
+end = time.monotonic() + 60  # a thread names itself once it runs
+while "dnnmove" not in names():
+    assert time.monotonic() < end, names()
+"""
+    if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 10):  # which has them in its C interface
+        run_python(code)
+
+
+def test_small_results_have_memory_of_their_own():
+    # The block of a dropped result is used again, by results of about its size only.
+    x = torch.arange(2.0 * 58 * 49).reshape(2, 58, 7, 7)
+    expected = torch.channel_shuffle(x, 2)
+    kept = []
+    for i in range(50):
+        result = dm.shuffle_channels(x, 1, 2)
+        part = dm.shuffle_channels(x[:1], 1, 2)
+        assert result.data_ptr() % 64 == part.data_ptr() % 64 == 0
+        if i % 3 == 0:
+            kept.append(result)
+        del result
+        other = torch.full((i + 1, 500), -1.0)
+        assert torch.equal(dm.transpose(other), other.T)
+        assert torch.equal(part, expected[:1])
+    assert len({y.data_ptr() for y in kept}) == len(kept)
+    assert all(torch.equal(y, expected) for y in kept)
+
+
 class TestGradients:
     """Bytes alone have no gradient: what is refused, and what is not."""
 

@@ -84,6 +84,62 @@ def test_channel_shuffle_keeps_the_memory_format_of_gradients():
     assert gradient.is_contiguous(memory_format=torch.channels_last)
 
 
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    """How many threads torch has: on one, small shuffles take another way."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 6, 7, 7), (1, 6, 1, 1), (3, 6, 5), (2, 6), (0, 6, 2, 2), (2, 0, 3, 3), (1, 6, 2, 3, 4)]
+)
+def test_small_shuffles(shape, threads):
+    layouts = [
+        lambda x: x,
+        lambda x: x.transpose(0, -1).contiguous().transpose(0, -1),
+        lambda x: torch.stack([x, x], -1)[..., 0],
+    ]
+    if len(shape) == 4:
+        layouts.append(lambda x: x.contiguous(memory_format=torch.channels_last))
+    for layout in layouts:
+        x = layout(some(shape)).requires_grad_()
+        plain = dt.channel_shuffle(x.detach(), 3)
+        y = dt.channel_shuffle(x, 3)
+        assert_same(y.detach(), plain)
+        assert y._base is None
+        assert y.requires_grad
+        assert y.data_ptr() != x.data_ptr() or not x.numel()
+        upstream = some(shape, seed=1)
+        (gradient,) = torch.autograd.grad(y, x, upstream, create_graph=True)
+        assert torch.equal(gradient, dt.channel_shuffle(upstream, 2) if shape[1] else upstream)
+        if x.numel():
+            assert gradgradcheck(lambda x: dt.channel_shuffle(x, 3), layout(some(shape)).requires_grad_())
+
+
+def test_what_small_shuffles_refuse(threads, errors_name):
+    x = some((1, 6, 2, 2), requires_grad=True)
+    for groups, error in ((4, ValueError), (0, ValueError), (-3, ValueError), (2.0, TypeError), (True, TypeError)):
+        for y in (x, x.detach()):
+            errors_name(error, lambda y=y, groups=groups: dt.channel_shuffle(y, groups), "groups", f"{groups}")
+
+
+@each
+def test_lazily_negated_gradients(name):
+    ours, torchs = FUNCTIONS[name]
+    for create_graph in (False, True):
+        gradients = []
+        for function in (ours, torchs):
+            x = some(requires_grad=True)
+            results = parts(function(x))
+            upstream = [torch.complex(y.detach(), y.detach() + 1).conj().imag for y in results]
+            assert all(y.is_neg() for y in upstream)
+            gradients += torch.autograd.grad(results, x, upstream, create_graph=create_graph)
+        assert torch.equal(*gradients)
+
+
 @each
 def test_nodes_are_named_and_keep_nothing(name):
     x = some(requires_grad=True) * 1

@@ -141,6 +141,66 @@ TEST(a_call_waits_for_no_worker_of_another_call) {
     CHECK(entered);
 }
 
+// Threads of another library: `parts` of them, of which the first is the caller.
+bool with_threads(std::size_t parts, void (*part)(std::int64_t, std::int64_t, void*), void* context) noexcept {
+    std::vector<std::thread> others;
+    for (std::size_t i = 1; i < parts; ++i) {
+        others.emplace_back([=] { part(static_cast<std::int64_t>(i), static_cast<std::int64_t>(i + 1), context); });
+    }
+    part(0, 1, context);
+    for (std::thread& other : others) other.join();
+    return true;
+}
+
+TEST(another_library_s_threads_do_every_chunk_once) {
+    for (const std::size_t threads : {1, 2, 5, 64}) {
+        for (const std::uint32_t chunks : {1U, 2U, 16U, 240U}) {
+            ThreadPool pool(7);
+            Tally tally(240);
+            CHECK(pool.run_on(with_threads, threads, chunks, Tally::body, &tally));
+            CHECK(tally.each(1));
+            // A library may run all parts on the caller, one after the other.
+            const auto in_turn = [](std::size_t parts, auto part, void* context) noexcept {
+                part(0, static_cast<std::int64_t>(parts), context);
+                return true;
+            };
+            ThreadPool other(7);
+            CHECK(other.run_on(in_turn, threads, chunks, Tally::body, &tally));
+            CHECK(tally.each(2));
+            CHECK(pool.workers() + other.workers() == 0);
+        }
+    }
+}
+
+TEST(nothing_is_done_where_another_library_has_no_threads) {
+    ThreadPool pool(3);
+    Tally tally(16);
+    const auto none = [](std::size_t, auto, void*) noexcept { return false; };
+    CHECK(!pool.run_on(none, 4, 16, Tally::body, &tally));
+    CHECK(tally.each(0));
+}
+
+TEST(another_library_that_keeps_its_callers_waiting_is_left_alone) {
+    ThreadPool pool(3);
+    Tally tally(16);
+    const auto late = [](std::size_t parts, auto part, void* context) noexcept {
+        part(0, static_cast<std::int64_t>(parts), context);
+        std::this_thread::sleep_for(20ms);
+        return true;
+    };
+    CHECK(pool.run_on(late, 4, 16, Tally::body, &tally));
+    CHECK(!pool.run_on(with_threads, 4, 16, Tally::body, &tally));
+    CHECK(tally.each(1));
+    // And tried again after a while.
+    bool again = false;
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    while (!again && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(5ms);
+        again = pool.run_on(with_threads, 4, 16, Tally::body, &tally);
+    }
+    CHECK(again);
+}
+
 TEST(a_pool_ends_while_its_workers_spin_or_sleep) {
     for (int k = 0; k < 30; ++k) {
         ThreadPool pool(3);

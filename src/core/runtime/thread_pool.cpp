@@ -115,6 +115,25 @@ thread_local Streak streak;
 
 }  // namespace
 
+// Whether it pays to offer work to somebody: what that has saved callers, less what they have waited for it. All ns.
+struct ThreadPool::Account {
+    std::atomic<std::int64_t> rest_until{0};  // left alone until then
+    std::atomic<std::int64_t> credit{kMostCredit / 2};
+    std::atomic<int> doublings{0};
+
+    void book(std::int64_t gain, std::int64_t now) noexcept {
+        const std::int64_t sum = credit.load(std::memory_order_relaxed) + gain;
+        if (sum < 0) {
+            // Again in debt soon after a rest: nothing has changed, and the next rest is twice as long.
+            const std::int64_t before = rest_until.load(std::memory_order_relaxed);
+            const int level = now - before > kTrial ? 0 : std::min(doublings.load(std::memory_order_relaxed) + 1, kMostDoublings);
+            doublings.store(level, std::memory_order_relaxed);
+            rest_until.store(now + std::min((kRestPerDebt * -sum) << level, kMostRest), std::memory_order_relaxed);
+        }
+        credit.store(std::clamp<std::int64_t>(sum, 0, kMostCredit), std::memory_order_relaxed);
+    }
+};
+
 // On its own cache lines: neighbours spin on theirs.
 struct alignas(128) ThreadPool::Worker {
     std::atomic<std::uint32_t> state{kAwake};
@@ -130,25 +149,10 @@ struct alignas(128) ThreadPool::Worker {
     // Of the call that has taken it:
     std::int64_t done = 0;  // chunks
     alignas(64) ChunkRange range;
-    // Left alone until then; what it has saved its callers less what they have waited for it. All ns.
-    alignas(64) std::atomic<std::int64_t> rest_until{0};
-    std::atomic<std::int64_t> credit{kMostCredit / 2};
-    std::atomic<int> doublings{0};
+    alignas(64) Account account;
 
     ThreadPool* pool = nullptr;
     pthread_t thread{};
-
-    void book(std::int64_t gain, std::int64_t now) noexcept {
-        const std::int64_t sum = credit.load(std::memory_order_relaxed) + gain;
-        if (sum < 0) {
-            // Again in debt soon after a rest: nothing has changed, and the next rest is twice as long.
-            const std::int64_t before = rest_until.load(std::memory_order_relaxed);
-            const int level = now - before > kTrial ? 0 : std::min(doublings.load(std::memory_order_relaxed) + 1, kMostDoublings);
-            doublings.store(level, std::memory_order_relaxed);
-            rest_until.store(now + std::min((kRestPerDebt * -sum) << level, kMostRest), std::memory_order_relaxed);
-        }
-        credit.store(std::clamp<std::int64_t>(sum, 0, kMostCredit), std::memory_order_relaxed);
-    }
 };
 
 struct Participant::Job {
@@ -166,10 +170,14 @@ struct Participant::Job {
     // Workers that have an offer or run; the upper bit says that the caller sleeps.
     std::atomic<std::uint32_t> pending{0};
     ThreadPool::Worker* workers[ThreadPool::kMaxParticipants];  // [1, participants): those awake first
+    ChunkRange* guests = nullptr;  // of participants [1, participants) that are no workers
 
     static constexpr std::uint32_t kSleeps = 1U << 31;
 
-    ChunkRange& range(std::size_t index) noexcept { return index == 0 ? own : workers[index]->range; }
+    ChunkRange& range(std::size_t index) noexcept {
+        if (index == 0) return own;
+        return guests != nullptr ? guests[index] : workers[index]->range;
+    }
 
     // Offers to participants [offered, end).
     void offer(std::size_t end, std::int64_t now) noexcept {
@@ -234,7 +242,7 @@ bool Participant::take(std::uint32_t& chunk) noexcept {
 std::uint32_t Participant::chunks() const noexcept { return job_.chunks; }
 
 ThreadPool::ThreadPool(std::size_t max_workers) noexcept
-    : max_workers_(std::min(max_workers, kMaxParticipants - 1)), wake_time_(kWakeTime) {}
+    : max_workers_(std::min(max_workers, kMaxParticipants - 1)), wake_time_(kWakeTime), team_account_(new (std::nothrow) Account) {}
 
 ThreadPool::~ThreadPool() {
     ending_.store(true);
@@ -245,6 +253,7 @@ ThreadPool::~ThreadPool() {
         pthread_join(worker->thread, nullptr);
         delete worker;
     }
+    delete team_account_;
 }
 
 void* ThreadPool::thread_main(void* argument) noexcept {
@@ -318,7 +327,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
                 lost = lost || preempted != before;
                 check = INT64_MAX;
             }
-            if (lost) worker.book(-kPreempted, now);
+            if (lost) worker.account.book(-kPreempted, now);
             if (lost || now - begin > kIdleSpin) worker.state.compare_exchange_strong(state, kAsleep, std::memory_order_acq_rel);
             last = now;
             state = worker.state.load(std::memory_order_acquire);
@@ -339,7 +348,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
             note_wake_time(now - worker.offered_at);
             // On the caller's processor it would only be in the caller's way.
             welcome = worker.caller_cpu < 0 || current_cpu() != worker.caller_cpu;
-            if (!welcome) worker.book(-kInTheWay, now);
+            if (!welcome) worker.account.book(-kInTheWay, now);
         }
         if (welcome) {
             Participant self(job, worker.index);
@@ -367,7 +376,7 @@ void ThreadPool::reserve(Participant::Job& job, std::size_t wanted) noexcept {
             Worker& worker = *workers_[i].load(std::memory_order_acquire);
             if (worker.taken.load(std::memory_order_relaxed)) continue;
             if (awake != (worker.state.load(std::memory_order_relaxed) == kAwake)) continue;
-            if (worker.rest_until.load(std::memory_order_relaxed) > job.began) continue;
+            if (worker.account.rest_until.load(std::memory_order_relaxed) > job.began) continue;
             if (worker.taken.exchange(true, std::memory_order_acquire)) continue;
             job.workers[job.participants++] = &worker;
         }
@@ -426,6 +435,42 @@ void ThreadPool::run(std::size_t threads, std::uint32_t chunks, bool lasting, Bo
     if (lacks && !invest) streak.lacking += streak.end - job.began;
 }
 
+bool ThreadPool::run_on(Team team, std::size_t threads, std::uint32_t chunks, Body body, void* context) noexcept {
+    Participant::Job job;
+    job.began = now_ns();
+    if (team_account_ == nullptr || team_account_->rest_until.load(std::memory_order_relaxed) > job.began) return false;
+    ChunkRange guests[kMaxParticipants];
+    job.pool = this;
+    job.body = body;
+    job.context = context;
+    job.chunks = chunks;
+    job.participants = std::min({threads, std::size_t{chunks}, kMaxParticipants});
+    job.guests = guests;
+    for (std::size_t i = 0; i < job.participants; ++i) {
+        const auto first = [&](std::size_t k) { return static_cast<std::uint32_t>(std::uint64_t{chunks} * k / job.participants); };
+        job.range(i).set(first(i), first(i + 1));
+    }
+    struct Call {
+        Participant::Job& job;
+        std::int64_t own_end;  // ns
+    } call{job, 0};
+    const auto part = [](std::int64_t begin, std::int64_t end, void* opaque) noexcept {
+        auto& [shared, own_end] = *static_cast<Call*>(opaque);
+        for (std::int64_t i = begin; i < end; ++i) {
+            Participant self(shared, static_cast<std::size_t>(i));
+            shared.body(shared.context, self);
+            if (i > 0) continue;
+            shared.done = self.done_;
+            own_end = now_ns();
+        }
+    };
+    if (!team(job.participants, part, &call)) return false;
+    const std::int64_t end = now_ns();
+    const std::int64_t per_chunk = (call.own_end - job.began) / std::max<std::int64_t>(job.done, 1);
+    team_account_->book((chunks - job.done) * per_chunk - (end - call.own_end), end);
+    return true;
+}
+
 // Lets workers [begin, participants) go, to whom nothing was offered.
 void ThreadPool::release(Participant::Job& job, std::size_t begin) noexcept {
     for (std::size_t i = begin; i < job.participants; ++i) job.workers[i]->taken.store(false, std::memory_order_release);
@@ -474,14 +519,14 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
     for (std::size_t i = 1; i < job.offered; ++i) {
         Worker& worker = *job.workers[i];
         switch (parts[i]) {
-            case Part::begun: worker.book(worker.done * per_chunk, end); break;
-            case Part::late: worker.book(worker.done * per_chunk - (end - own_end), end); break;
+            case Part::begun: worker.account.book(worker.done * per_chunk, end); break;
+            case Part::late: worker.account.book(worker.done * per_chunk - (end - own_end), end); break;
             case Part::missed:
                 if (worker.was_asleep && !worker.woken) break;
                 if (worker.was_asleep && own_end - worker.offered_at > wake_time_.load(std::memory_order_relaxed)) {
                     note_wake_time(own_end - worker.offered_at);
                 }
-                worker.book(-kMissed, end);
+                worker.account.book(-kMissed, end);
                 break;
         }
     }

@@ -66,6 +66,12 @@ public:
     // Calls participant.take() until it is false, doing each chunk; then fences its stores.
     using Body = void (*)(void* context, Participant& participant) noexcept;
 
+    // Threads that another library keeps awake for its own operations, between which this library's are called: runs
+    // part(begin, end, context) on ranges that make up [0, parts), that with 0 on this thread, and returns when all are
+    // done. False, and nothing done, where the library has fewer threads.
+    using Team = bool (*)(std::size_t parts, void (*part)(std::int64_t begin, std::int64_t end, void* context),
+                          void* context) noexcept;
+
     // Threads that take part in one call at most; tables of that size lie on the stack.
     static constexpr std::size_t kMaxParticipants = 256;
 
@@ -82,12 +88,17 @@ public:
     // start threads.
     void run(std::size_t threads, std::uint32_t chunks, bool lasting, Body body, void* context) noexcept;
 
+    // The same on another library's threads, with which workers would only compete for the processors. False, and
+    // nothing done, where that library has fewer threads, or where callers have waited for them too long of late.
+    bool run_on(Team team, std::size_t threads, std::uint32_t chunks, Body body, void* context) noexcept;
+
     std::size_t max_workers() const noexcept { return max_workers_; }
     // Threads started so far.
     std::size_t workers() const noexcept { return count_.load(std::memory_order_acquire); }
 
 private:
     friend class Participant;
+    struct Account;
     struct Worker;
 
     // On this thread only, as one chunk.
@@ -105,6 +116,7 @@ private:
     std::atomic<bool> ending_{false};
     std::atomic<bool> refused_{false};       // the system has no more threads for us
     std::atomic<std::int64_t> wake_time_;    // ns from an offer to a sleeping worker until it begins, as seen lately
+    Account* const team_account_;            // of all teams; null where there was no memory for it
     std::mutex starting_;                    // held while a thread is started; never waited for
     std::atomic<Worker*> workers_[kMaxParticipants - 1] = {};
 };

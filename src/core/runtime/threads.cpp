@@ -11,6 +11,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "runtime/cpu_count.hpp"
 #include "runtime/error.hpp"
@@ -31,6 +32,7 @@ std::atomic<ThreadPool*> process_threads{nullptr};
 thread_local int thread_limit = 0;  // 0: the process's limit holds
 // Whether any thread has ever had a limit of its own: until then none is looked for, which would take a call.
 std::atomic<bool> threads_have_limits{false};
+thread_local ThreadPool::Team thread_team = nullptr;
 
 // -1 where the text is no whole number of at least 1; what is more than an int can hold counts as the largest.
 int parse_count(const char* text, const char* end) {
@@ -119,8 +121,17 @@ bool parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* cont
     const std::int64_t chunk = std::clamp(bytes / (threads * kChunksPerThread), kLeastChunkBytes, kMostChunkBytes);
     // As many for each thread: with five chunks two threads take as long as with six.
     const auto chunks = static_cast<std::uint32_t>(std::clamp<std::int64_t>(bytes / chunk / threads, 1, 1 << 12) * threads);
+    // (Small work is over before a thread that sleeps has come, and a team waits for all of its threads.)
+    if (bytes >= kLastingBytes && thread_team != nullptr && !forked() &&
+        workers->run_on(thread_team, static_cast<std::size_t>(threads), chunks, body, context)) {
+        return true;
+    }
     workers->run(static_cast<std::size_t>(threads), chunks, bytes >= kLastingBytes, body, context);
     return true;
+}
+
+ThreadPool::Team exchange_team(ThreadPool::Team team) noexcept {
+    return std::exchange(thread_team, team);
 }
 
 std::size_t pool_workers() {

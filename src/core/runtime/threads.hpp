@@ -35,6 +35,9 @@ inline int useful_threads(int threads, std::int64_t bytes) noexcept {
 // (ThreadPool::run), at most `threads` in all. False, and nothing done, where this process has no workers to offer.
 bool parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* context) noexcept;
 
+// Another library's threads, for the calls of this thread that move enough bytes; null for none. Returns what was set.
+ThreadPool::Team exchange_team(ThreadPool::Team team) noexcept;
+
 // Threads that the pool has started in this process so far.
 std::size_t pool_workers();
 

@@ -11,14 +11,13 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from dnnmove import BuiltChain, MemoryDesc
 from dnnmove.torch._adjoint import adjoint_of
-from dnnmove.torch._direct import differentiable, direct, readable
+from dnnmove.torch._direct import DIRECT, differentiable, readable, way
 from dnnmove.torch._register import register
 from dnnmove.torch._spec import built_for, read, spec_of, steps_on
 
 __all__ = ["ChainFunction", "chain", "run_chain"]
 
 _compiling = torch.compiler.is_compiling
-_grad_enabled = torch.is_grad_enabled
 
 
 def _run(x: Any, text: str) -> Any:
@@ -140,17 +139,16 @@ class ChainFunction:
         if _compiling():
             results = run_chain(x, self._text)
             return tuple(results) if self._splits else results[0]
-        if direct(x):
+        taken = way(x)
+        if taken:
             try:
-                if x.requires_grad and _grad_enabled():
-                    return _node(self._text, x.shape)(x)
-                return self._built(x)
+                return self._built(x) if taken == DIRECT else _node(self._text, x.shape)(x)
             except (TypeError, ValueError):
                 pass
         elif has_torch_function_unary(x):
             return handle_torch_function(ChainFunction.__call__, (x,), self, x)
         readable(x)
-        if x.requires_grad and _grad_enabled():
+        if x.requires_grad and torch.is_grad_enabled():
             adjoint_of(self._text, tuple(x.shape))
         results = run_chain(x, self._text)
         return tuple(results) if self._splits else results[0]

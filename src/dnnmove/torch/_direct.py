@@ -1,4 +1,4 @@
-"""When a call may go to the engine directly, past torch's dispatcher, and the autograd nodes of such calls."""
+"""What a call that goes to the engine directly, past torch's dispatcher, needs: the threads and the autograd nodes."""
 
 from __future__ import annotations
 
@@ -7,68 +7,51 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
-from torch.nn import Parameter
 from torch.utils.data import get_worker_info
 
-from dnnmove._core import get_num_threads, set_num_threads
+from dnnmove import _core
 
-__all__ = ["differentiable", "direct", "readable"]
+__all__ = ["DIRECT", "RECORDED", "differentiable", "readable", "settle_threads", "way"]
 
-_Tensor = torch.Tensor
-_transforms = torch._C._are_functorch_transforms_active
-_dispatch_modes = torch._C._len_torch_dispatch_stack
-_tracing_state = torch._C._get_tracing_state
+way = _core._tensor_way
 
-_new_process = True
+# The way that a call on a tensor takes: 0 is by the dispatcher. Nothing but autograd needs to know of the others.
+DIRECT, RECORDED = 1, 2
 
-
-def _begin_process() -> None:
-    global _new_process
-    _new_process = True
+os.register_at_fork(after_in_child=_core._begin_process)
 
 
-os.register_at_fork(after_in_child=_begin_process)
-
-
-def _settle() -> None:
+def settle_threads() -> None:
     """In a worker of a DataLoader, keep to the number of threads that torch gave it (one)."""
-    global _new_process
-    _new_process = False
     if get_worker_info() is not None:
-        set_num_threads(min(get_num_threads(), torch.get_num_threads()))
+        _core.set_num_threads(min(_core.get_num_threads(), torch.get_num_threads()))
 
 
-def direct(x: Any) -> bool:
-    """Whether nothing but autograd needs to know of a call on `x`: no subclass, mode, transform or tracer does."""
-    if _new_process:
-        _settle()
-    kind = type(x)
-    return (
-        (kind is _Tensor or kind is Parameter)
-        and not _transforms()
-        and not _dispatch_modes()
-        and _tracing_state() is None
-        and forward_ad._current_level < 0
-    )
-
-
-def differentiable(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[[Any], Any]:
+def differentiable(
+    name: str,
+    forward: Callable[..., Any],
+    backward: Callable[..., Any],
+    short_way_back: Callable[..., Any] | None = None,
+) -> Callable[[Any], Any]:
     """A linear map as a function of one tensor that autograd records.
 
     `forward` takes a context, which nobody reads, and the tensor, and is called without gradients; `backward` takes it
-    and the gradients of all results, and is differentiable itself.
+    and the gradients of all results, and is differentiable itself. `short_way_back` is the same as `backward`, for
+    autograd's node to call at once: torch's own method between them asks for two more static methods first.
     """
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     function = type(name, (torch.autograd.Function,), members)
-    # What Function.apply calls once it has looked for transforms, which `direct` has done.
+    node = getattr(function, "_backward_cls", None)  # not public
+    if node is not None and short_way_back is not None:
+        node.apply = short_way_back
+    # What Function.apply calls once it has looked for transforms, which `way` has done.
     apply: Callable[[Any], Any] = super(torch.autograd.Function, function).apply
     return apply
 
 
 def readable(x: Any) -> None:
     """TypeError or ValueError where `x` is no tensor that the engine can read."""
-    if not isinstance(x, _Tensor):
+    if not isinstance(x, torch.Tensor):
         raise TypeError(f"x must be a torch.Tensor, not {type(x).__name__}")
     if x.is_nested or x.layout is not torch.strided:
         kind = "nested" if x.is_nested else f"{x.layout}"

@@ -11,22 +11,39 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from dnnmove import _core
 from dnnmove.torch import _operators, _shapes
-from dnnmove.torch._direct import differentiable, direct, readable
+from dnnmove.torch._direct import DIRECT, differentiable, readable, way
 
 __all__ = ["broadcast", "channel_shuffle", "concatenated", "transpose", "variadic_split"]
 
 _compiling = torch.compiler.is_compiling
-_grad_enabled = torch.is_grad_enabled
+_torch_threads = torch.get_num_threads
+# On one thread the shuffle of so few bytes takes less time than autograd's node in Python takes more than one in C++.
+_FEW_BYTES = 32 << 10
 _INTS = frozenset([int])
 
 
 @functools.lru_cache(maxsize=1024, typed=True)
 def _shuffle_node(groups: int) -> Callable[[Any], Any]:
     def backward(ctx: Any, gradient: Any) -> Any:
+        if way(gradient) == DIRECT:
+            try:
+                return _core.shuffle(gradient, 1, groups)  # whose groups have `groups` channels each
+            except (TypeError, ValueError):
+                pass
         channels = gradient.shape[1]
         return channel_shuffle(gradient, channels // groups if channels != 0 else 1)
 
-    return differentiable("ChannelShuffle", lambda ctx, x: _core.shuffle_channels(x, 1, groups), backward)
+    return differentiable("ChannelShuffle", lambda ctx, x: _core.shuffle_channels(x, 1, groups), backward, backward)
+
+
+def _by_torch(x: Any, groups: Any) -> Any:
+    """torch's own shuffle, of the same bits and strides; None where there is none of `x`."""
+    if not (x.is_contiguous() or x.is_contiguous(memory_format=torch.channels_last)):
+        return None
+    try:
+        return torch.channel_shuffle(x, groups)
+    except (RuntimeError, TypeError):
+        return None
 
 
 def channel_shuffle(x: torch.Tensor, groups: int) -> torch.Tensor:
@@ -75,11 +92,16 @@ def channel_shuffle(x: torch.Tensor, groups: int) -> torch.Tensor:
     """
     if _compiling():
         return _operators.channel_shuffle(x, groups)
-    if direct(x):
+    taken = way(x)
+    if taken:
         try:
-            if x.requires_grad and _grad_enabled():
-                return _shuffle_node(groups)(x)
-            return _core.shuffle_channels(x, 1, groups)
+            if taken == DIRECT:
+                return _core.shuffle_channels(x, 1, groups)
+            if 0 < x.nbytes <= _FEW_BYTES and _torch_threads() == 1:
+                result = _by_torch(x, groups)
+                if result is not None:
+                    return result
+            return _shuffle_node(groups)(x)
         except (TypeError, ValueError):
             pass  # the other way refuses in this function's words, or takes what the engine does not
     elif has_torch_function_unary(x):
@@ -97,8 +119,15 @@ def _key(values: Any, name: str) -> tuple[int, ...]:
 def _transpose_node(ndim: int, input_order: tuple[int, ...]) -> Callable[[Any], Any]:
     axes = _shapes.transposed((1,) * ndim, input_order)
     inverse = _shapes.inverse(axes)
+
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return transpose(gradient, inverse)
+
     return differentiable(
-        "Transpose", lambda ctx, x: _core.transpose(x, axes), lambda ctx, gradient: transpose(gradient, inverse)
+        "Transpose",
+        lambda ctx, x: _core.transpose(x, axes),
+        backward,
+        backward,
     )
 
 
@@ -136,11 +165,12 @@ def transpose(x: torch.Tensor, input_order: Any = ()) -> torch.Tensor:
     """
     if _compiling():
         return _operators.transpose(x, _shapes.integers(input_order, "input_order"))
-    if direct(x):
+    taken = way(x)
+    if taken:
         try:
-            if x.requires_grad and _grad_enabled():
-                return _transpose_node(x.ndim, _key(input_order, "input_order"))(x)
-            return _core.transpose(x, input_order)
+            if taken == DIRECT:
+                return _core.transpose(x, input_order)
+            return _transpose_node(x.ndim, _key(input_order, "input_order"))(x)
         except (TypeError, ValueError):
             pass
     elif has_torch_function_unary(x):
@@ -151,8 +181,11 @@ def transpose(x: torch.Tensor, input_order: Any = ()) -> torch.Tensor:
 
 def concatenated(parts: tuple[Any, ...], axis: int) -> Any:
     """The parts along an axis; by the engine where autograd does not watch."""
-    if all(direct(part) for part in parts) and not _grad_enabled():
-        return _core.concat(parts, axis)
+    if all(way(part) == DIRECT for part in parts):
+        try:
+            return _core.concat(parts, axis)
+        except (TypeError, ValueError):
+            pass  # conjugated or negated lazily
     return torch.cat(parts, axis)
 
 
@@ -203,12 +236,13 @@ def variadic_split(x: torch.Tensor, axis: int, split_lengths: Any) -> tuple[torc
     if _compiling():
         parts = _operators.variadic_split(x, axis, _shapes.integers(split_lengths, "split_lengths"))
         return tuple(parts)
-    if direct(x):
+    taken = way(x)
+    if taken:
         try:
-            if x.requires_grad and _grad_enabled():
-                node = _split_node(*_key((axis,), "axis"), _key(split_lengths, "split_lengths"))
-                return node(x)  # type: ignore[no-any-return]
-            return _core.variadic_split(x, axis, split_lengths)
+            if taken == DIRECT:
+                return _core.variadic_split(x, axis, split_lengths)
+            node = _split_node(*_key((axis,), "axis"), _key(split_lengths, "split_lengths"))
+            return node(x)  # type: ignore[no-any-return]
         except (TypeError, ValueError):
             pass
     elif has_torch_function_unary(x):
@@ -270,12 +304,13 @@ def broadcast(x: torch.Tensor, target_shape: Any, axes_mapping: Any = None, mode
         target = _shapes.integers(target_shape, "target_shape")
         mapping = axes_mapping if axes_mapping is None else _shapes.integers(axes_mapping, "axes_mapping")
         return _operators.broadcast(x, target, mapping, mode)
-    if direct(x):
+    taken = way(x)
+    if taken:
         try:
-            if x.requires_grad and _grad_enabled():
-                mapped = None if axes_mapping is None else _key(axes_mapping, "axes_mapping")
-                return _broadcast_node(x.shape, _key(target_shape, "target_shape"), mapped, mode)(x)
-            return _core.broadcast(x, target_shape, axes_mapping, mode)
+            if taken == DIRECT:
+                return _core.broadcast(x, target_shape, axes_mapping, mode)
+            mapped = None if axes_mapping is None else _key(axes_mapping, "axes_mapping")
+            return _broadcast_node(x.shape, _key(target_shape, "target_shape"), mapped, mode)(x)
         except (TypeError, ValueError):
             pass
     elif has_torch_function_unary(x):
