@@ -22,17 +22,23 @@ extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",  # for its role alone
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["generated/*.inc"]
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2, "header_links_before_dropdown": 9}
-html_sidebars = {"**": []}  # all pages are in the head line
+html_sidebars = {page: [] for page in ("index", "tutorial", "layouts", "engine")}  # these have nothing below them
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 html_show_sourcelink = False
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3  # pages link to each other's headings; a missing one is a warning, and so an error
 
+default_role = "autolink"  # `name` in a docstring links to what has the name, where something has
+autosummary_generate = False
+nitpick_ignore_regex = [("py:obj", r"array|xml|copy\.\w+")]  # arguments, and what is Python's own
 nitpicky = True  # a name in a docstring that links nowhere is a warning, too
 autodoc_typehints = "none"  # the docstrings say it, with shapes and units
 numpydoc_show_class_members = False

@@ -30,6 +30,8 @@ def draw_all(folder: Path) -> None:
     records = [r for r in json.loads(RESULTS.read_text())["cases"] if "ours" in r["contestants"]]
     save(folder, "layouts", layouts)
     save(folder, "shuffle", shuffle)
+    unit = dm.Chain(dm.MemoryDesc((8, 116, 28, 28), "f32")).shuffle_channels(1, 2).split(1, 2)
+    unit.branch(1).transpose((0, 2, 3, 1)).draw(folder / "chain.svg")
     save(folder, "against_peers", lambda: against_peers(records))
     save(folder, "ceiling", lambda: ceiling(records))
 
@@ -62,7 +64,9 @@ def layouts() -> Any:
             color = CHANNELS[index[1]] if index else "#e4e4e4"
             axis.add_patch(plt.Rectangle((position, 0), 0.92, 1, color=color))
             label = f"{index[1]}" if index else "·"
-            axis.text(position + 0.46, 0.5, label, ha="center", va="center", color="white", fontsize=7)
+            axis.text(
+                position + 0.46, 0.5, label, ha="center", va="center", color="white" if index else "#555555", fontsize=7
+            )
         axis.set(xlim=(-0.2, 48.2), ylim=(0, 1), yticks=[], xticks=[])
         axis.set_ylabel(tag, rotation=0, ha="right", va="center", family="monospace")
         axis.spines[:].set_visible(False)
@@ -112,7 +116,7 @@ def against_peers(records: list[dict[str, Any]]) -> Any:
             axis.plot([x, x], [low, high], color=color, lw=5, alpha=0.45, solid_capstyle="butt")
             axis.plot(x, middle, "o", color=color, ms=5, label=peer if j == 0 else None)
     axis.axhline(1, color=OURS, lw=1)
-    axis.text(len(groups) - 0.45, 1, "dnnmove", color=OURS, va="center")
+    axis.text(len(groups) - 0.4, 1, "dnnmove", color=OURS, va="center")
     axis.set_yscale("log")
     axis.set_yticks([0.5, 1, 2, 5, 10, 20, 50], ["0.5", "1", "2", "5", "10", "20", "50"])
     axis.minorticks_off()

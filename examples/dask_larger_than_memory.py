@@ -4,6 +4,7 @@
 """
 
 import argparse
+import contextlib
 import math
 import pathlib
 import tempfile
@@ -39,7 +40,7 @@ def values(block_info=None):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gigabytes", type=float, default=0.6, help="size of the array (default: %(default)s)")
-    parser.add_argument("--folder", type=pathlib.Path, help="where the result goes (default: a temporary folder)")
+    parser.add_argument("--folder", type=pathlib.Path, help="where nhwc.npy stays (default: a temporary folder)")
     options = parser.parse_args()
 
     images = math.ceil(options.gigabytes * 1e9 / (C * H * W * 4))
@@ -48,7 +49,7 @@ def main():
     print(f"{source.nbytes / 1e6:.0f} MB in {source.npartitions} blocks; {WORKERS} workers of {MEMORY / 1e6:.0f} MB")
     assert source.nbytes > WORKERS * MEMORY or options.gigabytes < 0.6
 
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+    with contextlib.nullcontext(options.folder) if options.folder else tempfile.TemporaryDirectory() as folder:
         target = NpyFile(str(pathlib.Path(folder, "nhwc.npy")), result.shape, result.dtype)
         with (
             LocalCluster(

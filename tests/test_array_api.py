@@ -51,11 +51,30 @@ def test_strict_arrays_in_and_out():
         (dm.permute_dims(x, (2, 0, 1)), strict.permute_dims(x, (2, 0, 1))),
         (dm.broadcast_to(x, (5, 2, 3, 4)), strict.broadcast_to(x, (5, 2, 3, 4))),
         (dm.concat([x, x], axis=1), strict.concat([x, x], axis=1)),
+        (dm.concat([x, x]), strict.concat([x, x])),
         *zip(dm.unstack(x, axis=1), strict.unstack(x, axis=1), strict=True),
+        (dm.moveaxis(x, 0, -1), strict.moveaxis(x, 0, -1)),
+        (dm.moveaxis(x, (0, 1), (2, 0)), strict.moveaxis(x, (0, 1), (2, 0))),
+        (dm.flip(x), strict.flip(x)),
+        (dm.flip(x, axis=(0, 2)), strict.flip(x, axis=(0, 2))),
+        (dm.roll(x, 5), strict.roll(x, 5)),
+        (dm.roll(x, (1, -1), axis=(0, 2)), strict.roll(x, (1, -1), axis=(0, 2))),
+        (dm.expand_dims(x, axis=1), strict.expand_dims(x, axis=1)),
+        (dm.squeeze(dm.expand_dims(x, axis=1), axis=1), x),
+        (dm.tile(x, (2, 1, 1, 2)), strict.tile(x, (2, 1, 1, 2))),
+        (dm.take(x, np.array([2, 0]), axis=1), strict.take(x, strict.asarray([2, 0]), axis=1)),
     ):
         assert type(ours) is type(theirs)
         assert ours.shape == theirs.shape
         assert bool(strict.all(ours == theirs))
+
+
+def test_indices_of_the_same_library():
+    """The array API's take gets its indices as an array of the library."""
+    x = strict.reshape(strict.arange(12), (3, 4))
+    assert bool(
+        strict.all(dm.take(x, strict.asarray([2, 0]), axis=1) == strict.take(x, strict.asarray([2, 0]), axis=1))
+    )
 
 
 def test_kinds():

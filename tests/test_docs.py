@@ -14,6 +14,7 @@ import pytest
 import dnnmove as dm
 
 NEEDS = {
+    "arrays.md": ["torch"],
     "command_line.md": ["click", "defusedxml"],
     "dask.md": ["dask.array"],
     "ir.md": ["defusedxml"],
@@ -71,6 +72,24 @@ def test_kernels_are_explained():
         for kernel in re.findall(r"kernel ([a-z ]+),", problem.explain()):
             assert any(kernel in line for line in page.splitlines() if line.startswith("| ")), kernel
         assert not re.search(r"\b(weave|deal|turned|cells|runs|strips)\b", problem.explain())
+
+
+def test_the_page_of_examples_has_them_all():
+    page = (DOCS / "examples.md").read_text()
+    scripts = {path.name for path in (DOCS.parent / "examples").glob("*.py")}
+    assert set(re.findall(r"^\| `(\w+\.py)`", page, re.MULTILINE)) == scripts
+    for script in scripts:
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{script}`"))
+        imported = set(
+            re.findall(r"^(?:import|from) (\w+)", (DOCS.parent / "examples" / script).read_text(), re.MULTILINE)
+        )
+        for module, word in {
+            "torch": "torch",
+            "distributed": "dask",
+            "openvino": "openvino",
+            "sklearn": "scikit",
+        }.items():
+            assert (word in row.split("|")[3]) == (module in imported), row
 
 
 def test_links_of_the_readme_lead_somewhere():
