@@ -9,6 +9,7 @@ import numpy as np
 import oracle
 import pytest
 import strategies as some
+from dlpack_structures import Tensor, Unversioned
 
 import dnnmove as dm
 
@@ -132,24 +133,6 @@ def test_a_capsule_of_something_else():
         dm.transpose(Broken(datetime.datetime_CAPI))
 
 
-class Tensor(ctypes.Structure):
-    """A DLManagedTensor over nothing, to say things that no library says."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device", ctypes.c_int32 * 2),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-    )
-
-
 @pytest.mark.parametrize(
     ("shape", "strides", "words"),
     [
@@ -166,7 +149,7 @@ class Tensor(ctypes.Structure):
 def test_tensors_that_cannot_be(shape, strides, words):
     memory = np.arange(4.0)
     integers = [None if dims is None else (ctypes.c_int64 * len(dims))(*dims) for dims in (shape, strides)]
-    tensor = Tensor(memory.ctypes.data, (1, 0), len(shape or (0,)), 2, 64, 1, *integers)
+    tensor = Unversioned(Tensor(memory.ctypes.data, (1, 0), len(shape or (0,)), 2, 64, 1, *integers))
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     for call in (dm.transpose, lambda x: dm.split(x, 0, 1), lambda x: dm.concat([x, x]), dm.MemoryDesc.of):

@@ -5,9 +5,7 @@ in an overlay or in a folder of its own, with oneDNN's wheel elsewhere on ``sys.
 loaded first.
 """
 
-import ctypes
 import importlib
-import importlib.metadata
 import itertools
 import sys
 from collections.abc import Iterator
@@ -25,6 +23,8 @@ ADVICE = (
 
 def recorded_libraries() -> Iterator[Path]:
     """The copies of oneDNN's library that pip's records name and that exist, in the order of ``sys.path``."""
+    import importlib.metadata  # takes longer than all the rest of the package, and is seldom needed
+
     for distribution in importlib.metadata.distributions(name=WHEEL):
         for file in distribution.files or ():
             path = Path(str(distribution.locate_file(file)))
@@ -47,6 +47,8 @@ def load_core() -> None:
         if LIBRARY not in str(error):
             raise
         missing = error
+    import ctypes
+
     for path in recorded_libraries():
         ctypes.CDLL(str(path))  # the extension's need is matched by the library's name, wherever it lies
         importlib.import_module("dnnmove._core")
