@@ -14,7 +14,7 @@ pytest.importorskip("defusedxml")
 
 from command_line import ARRAY, invoke
 
-from dnnmove._cli.peers import STEPS, numpy_peer, torch_peer
+from dnnmove._cli.peers import STEPS, jax_peer, numpy_peer, torch_peer
 from dnnmove._cli.steps import read_step
 
 
@@ -78,12 +78,25 @@ def test_peers_do_the_same(steps):
     pytest.importorskip("torch")
     for mine, right in zip(torch_peer(x, read, 2)(), expected, strict=True):
         assert_same(mine.numpy(), right)
+    pytest.importorskip("jax")
+    for mine, right in zip(jax_peer(x, read)(), expected, strict=True):
+        assert_same(np.asarray(mine), right)
+
+
+def test_jax_computes_no_other_type_instead():
+    """Of 64 bits it takes 32, unless it is told not to."""
+    pytest.importorskip("jax")
+    step = [read_step("transpose()")]
+    assert jax_peer(np.zeros((2, 3)), step).startswith("jax takes no float64")
+    assert jax_peer(np.zeros((2, 3), "S3"), step).startswith("jax takes no such array")
+    assert jax_peer(np.zeros((2, 3)), [read_step("flip(0)")]) == "the comparison has no flip"
 
 
 def test_peers_take_arrays_without_axes():
     pytest.importorskip("torch")
+    pytest.importorskip("jax")
     x = np.array(3.0, "f4")
     for steps, shape in ((["transpose()"], ()), (["broadcast([])"], ()), (["broadcast([2, 3])"], (2, 3))):
         read = [read_step(step) for step in steps]
-        for peer in (numpy_peer(x, read), torch_peer(x, read, 2)):
+        for peer in (numpy_peer(x, read), torch_peer(x, read, 2), jax_peer(x, read)):
             assert_same(np.asarray(peer()[0]), np.full(shape, 3.0, "f4"))

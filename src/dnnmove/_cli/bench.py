@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dnnmove as dm
-from dnnmove._cli.peers import Peer, numpy_peer, torch_peer
+from dnnmove._cli.peers import Peer, jax_peer, numpy_peer, torch_peer
 from dnnmove._cli.steps import read_array, read_step, taken
 
 __all__ = ["bench"]
@@ -73,7 +73,8 @@ def _contestants(x: npt.NDArray[Any], read: list[Any], threads: int) -> tuple[di
     source = np.zeros(size, np.uint8)
     found: dict[str, Peer] = {"dnnmove": ours, "memcpy": lambda: [source.copy()]}
     missing = {}
-    for name, peer in (("numpy", numpy_peer(x, read)), ("torch", torch_peer(x, read, threads))):
+    peers = (("numpy", numpy_peer(x, read)), ("torch", torch_peer(x, read, threads)), ("jax", jax_peer(x, read)))
+    for name, peer in peers:
         if isinstance(peer, str):
             missing[name] = peer
         elif [_bytes(part) for part in peer()] != expected:
@@ -137,13 +138,15 @@ def _plot(rows: list[dict[str, Any]], title: str, path: Path) -> None:
     callback=_number,
     help="How long to measure; 0: one run of each.",
 )
-@click.option("--threads", type=click.IntRange(1), help="Of dnnmove and torch.  [default: as dnnmove info says]")
+@click.option(
+    "--threads", type=click.IntRange(1), help="Of dnnmove and torch; jax has its own.  [default: as dnnmove info says]"
+)
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the rates, with matplotlib.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, every single time included.")
 def bench(
     array: str, steps: tuple[str, ...], seconds: float, threads: int | None, plot: Path | None, as_json: bool
 ) -> None:
-    """Time a chain of steps, a copy of as many bytes, and what NumPy and torch need for the same.
+    """Time a chain of steps, a copy of as many bytes, and what NumPy, torch and jax need for the same.
 
     ARRAY and STEP are those of dnnmove explain. Every run makes new results; the contestants take turns. Only those
     that are installed take part, and each must give the same bytes. GB/s counts the bytes of the result twice, as read

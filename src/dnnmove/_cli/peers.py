@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from dnnmove._cli.steps import Step
 
-__all__ = ["Peer", "numpy_peer", "torch_peer"]
+__all__ = ["Peer", "jax_peer", "numpy_peer", "torch_peer"]
 
 Peer = Callable[[], list[Any]]  # one run; the results, which NumPy can read
 
@@ -156,3 +157,25 @@ def torch_peer(x: npt.NDArray[Any], steps: list[Step], threads: int) -> Peer | s
     if "-" in str([arguments for name, arguments, _ in steps if name == "index"]):
         return "torch slices with no negative step"
     return lambda: _run(_Torch, tensor, steps)
+
+
+def jax_peer(x: npt.NDArray[Any], steps: list[Step]) -> Peer | str:
+    """A run of the steps by what jax compiles of them, or why there is none."""
+    why = _known(steps)
+    if why or importlib.util.find_spec("jax") is None:
+        return why or "jax is not installed"
+    jax: Any = importlib.import_module("jax")
+
+    class Lib:
+        permute = staticmethod(jax.numpy.transpose)
+        expand = staticmethod(jax.numpy.broadcast_to)
+        contiguous = staticmethod(jax.numpy.asarray)  # results of a compiled function are new
+
+    try:
+        if jax.dtypes.canonicalize_dtype(x.dtype) != x.dtype:
+            return f"jax takes no {x.dtype}, unless it is told to (jax_enable_x64)"
+        array = jax.numpy.asarray(x)
+    except (TypeError, ValueError) as error:
+        return f"jax takes no such array: {error}"
+    compiled = jax.jit(lambda data: _run(Lib, data, steps))
+    return lambda: list(jax.block_until_ready(compiled(array)))
