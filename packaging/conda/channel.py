@@ -83,9 +83,10 @@ def make(folder: Path, onednn_prefix: Path | None = None) -> Path:
         package.make(channel)
     for part in ("bld", ".tmp"):
         shutil.rmtree(channel / part, ignore_errors=True)
-    print(f"{'package':24}{'version':12}{'from':52}what of conda-forge's it has not")
+    print(f"{'package':20}{'version':10}{'from':48}real, or what it has not of conda-forge's")
     for package in made:
-        print(f"{package.name:24}{package.version:12}{package.origin[:50]:52}{package.stands_in}")
+        kind = f"stands in: {package.stands_in}" if package.stands_in else "real"
+        print(f"{package.name:20}{package.version:10}{package.origin[:46]:48}{kind}")
     return channel
 
 

@@ -41,7 +41,7 @@ def python(stage: Path) -> list[Package]:
             "python",
             version,
             files,
-            f"{base.name}: the Python that runs this",
+            "the Python that runs this",
             stands_in="its OpenSSL, libffi, SQLite and zlib are the machine's",
             constrains=[f"python_abi {PYTHON}.* *_{ABI}"],
             run_exports={"noarch": ["python"], "weak": [f"python_abi {PYTHON}.* *_{ABI}"]},
