@@ -31,5 +31,3 @@ class PyDnnmove(PythonPackage):
     def setup_build_environment(self, env):
         # oneDNN is Spack's: no pip package of it may appear in the metadata.
         env.set("DNNMOVE_SYSTEM_ONEDNN", "1")
-        # Spack knows the processor; dnnmove has every instruction set in one library and chooses at run time.
-        env.append_path("CMAKE_PREFIX_PATH", self.spec["onednn"].prefix)
