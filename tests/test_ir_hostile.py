@@ -183,10 +183,10 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs(name, read):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ir.IRError) as caught:
         read(BOMBS[name])
-    assert time.perf_counter() - start < 20  # seconds; a fraction of one on an idle machine
+    assert time.process_time() - start < 20  # seconds of this process; a fraction of one in fact
     assert len(str(caught.value)) < 600
 
 

@@ -259,11 +259,13 @@ def names():
 
 x = torch.arange(2.0**21).reshape(2, 64, 128, 128)
 chain = dm.Chain.of(x).shuffle_channels(1, 2).build()
-for _ in range(3):
-    assert torch.equal(dm.shuffle_channels(x, 1, 2), torch.channel_shuffle(x, 2))
-    assert torch.equal(chain(x), torch.channel_shuffle(x, 2))
-    torch.relu(x)
+expected = torch.channel_shuffle(x, 2)
+# The first call only: after one that waited for them they are not asked for a while.
+assert torch.equal(dm.shuffle_channels(x, 1, 2), expected)
 assert "dnnmove" not in names(), names()
+for _ in range(3):
+    assert torch.equal(chain(x), expected)
+    torch.relu(x)
 dm.shuffle_channels(x.numpy(), 1, 2)  # arrays have our own
 end = time.monotonic() + 60  # a thread names itself once it runs
 while "dnnmove" not in names():
