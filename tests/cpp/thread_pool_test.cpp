@@ -13,6 +13,7 @@
 
 #include "check.hpp"
 #include "runtime/cpu_count.hpp"
+#include "runtime/worker_account.hpp"
 
 using namespace dnnmove;
 using namespace std::chrono_literals;
@@ -276,4 +277,28 @@ TEST(quotas_of_cgroups) {
     }
     CHECK(affinity_cpus() >= 1);
     CHECK(available_cpus() >= 1 && available_cpus() <= affinity_cpus());
+}
+
+TEST(a_worker_in_debt_rests_longer_each_time) {
+    constexpr std::int64_t kMilli = 1'000'000;
+    WorkerAccount account;
+    std::int64_t now = 1000 * kMilli;
+    account.book(50 * kMilli, now);  // credit is bounded
+    account.book(-2 * kMilli, now);
+    CHECK(!account.rests(now));
+    const auto rest_after_debt = [&](std::int64_t debt) {
+        account.book(-debt, now);
+        std::int64_t rest = 0;
+        while (account.rests(now + rest)) rest += kMilli;
+        return rest;
+    };
+    const std::int64_t first = rest_after_debt(kMilli);
+    CHECK(first >= 10 * kMilli && first <= 100 * kMilli);
+    now += first;
+    CHECK(rest_after_debt(kMilli) == 2 * first);
+    now += 2 * first;
+    CHECK(rest_after_debt(100 * kMilli) == 200 * kMilli);
+    // Long after a rest nothing is held against it.
+    now += 1000 * kMilli;
+    CHECK(rest_after_debt(kMilli) == first);
 }

@@ -15,22 +15,19 @@
 //   get their offer at once; those that sleep get it when the call has lasted as long as waking takes and is to go
 //   on for longer, or when calls have followed each other for so long that the next ones will gain by it.
 // - Where others want the processors, too, a worker may lose its own in the middle of a chunk, take the caller's, or
-//   get none while the call lasts. Every worker has an account of the time that it has saved its callers and of the
-//   time that they have waited for it. Out of credit it rests for a multiple of what it owes, and is tried again
-//   now and then. All time counts as rest, so calls that come one by one pay more for a wait than calls in a loop.
+//   get none while the call lasts. Every worker has an account of that (worker_account.hpp), and rests out of credit.
 #include "runtime/thread_pool.hpp"
 
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <new>
 
 #include "runtime/futex.hpp"
+#include "runtime/processor.hpp"
 
 namespace dnnmove {
 namespace {
@@ -46,19 +43,6 @@ constexpr std::int64_t kEagerSpin = 20'000;
 constexpr std::int64_t kLostProcessor = 50'000;
 // So long a caller spins for chunks that are being done, before it sleeps until they are.
 constexpr std::int64_t kFinishSpin = 15'000;
-// What is booked for events that cost an unknown time: a worker that came to run on the caller's processor, one that
-// did not begin before the call was over, one that lost its processor to another thread.
-constexpr std::int64_t kInTheWay = 10'000;
-constexpr std::int64_t kMissed = 20'000;
-constexpr std::int64_t kPreempted = 150'000;
-// A worker keeps that much credit at most, or good times would pay for long waits later.
-constexpr std::int64_t kMostCredit = 2'000'000;
-// Rest per debt: waits cost at most one part in so many of all time, in the long run. (Measured on calls of 0.1 ms,
-// 1 ms apart, beside two busy processes: with 12, their mean was up to 2.0 times that of one thread; with 24, 1.5.)
-constexpr std::int64_t kRestPerDebt = 24;
-constexpr std::int64_t kMostRest = 200'000'000;
-constexpr std::int64_t kTrial = 20'000'000;
-constexpr int kMostDoublings = 5;
 // What waking a worker takes, before it has been seen here, and the bounds of what is believed.
 constexpr std::int64_t kWakeTime = 50'000;
 constexpr std::int64_t kLeastWakeTime = 10'000;
@@ -66,45 +50,6 @@ constexpr std::int64_t kMostWakeTime = 500'000;
 
 // Kernels keep a few tens of kilobytes on the stack.
 constexpr std::size_t kStackBytes = 512 * 1024;
-
-std::int64_t now_ns() noexcept {
-    timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-int current_cpu() noexcept {
-#if defined(__linux__)
-    return sched_getcpu();
-#else
-    return -1;
-#endif
-}
-
-// Moves this thread off a processor, if it may run elsewhere; it may come back later. A kernel that keeps a thread where
-// it ran last would otherwise wake it on its caller's processor every time.
-void move_off(int cpu) noexcept {
-#if defined(__linux__)
-    cpu_set_t mask;
-    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof mask, &mask) != 0) return;
-    cpu_set_t others = mask;
-    CPU_CLR(cpu, &others);
-    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
-    sched_setaffinity(0, sizeof mask, &mask);
-#else
-    static_cast<void>(cpu);
-#endif
-}
-
-// How often this thread has lost its processor to another.
-long times_preempted() noexcept {
-#if defined(RUSAGE_THREAD)
-    rusage usage;
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
-#else
-    return 0;
-#endif
-}
 
 // The calls of one thread, as far as they followed each other without a pause.
 struct Streak {
@@ -114,25 +59,6 @@ struct Streak {
 thread_local Streak streak;
 
 }  // namespace
-
-// Whether it pays to offer work to somebody: what that has saved callers, less what they have waited for it. All ns.
-struct ThreadPool::Account {
-    std::atomic<std::int64_t> rest_until{0};  // left alone until then
-    std::atomic<std::int64_t> credit{kMostCredit / 2};
-    std::atomic<int> doublings{0};
-
-    void book(std::int64_t gain, std::int64_t now) noexcept {
-        const std::int64_t sum = credit.load(std::memory_order_relaxed) + gain;
-        if (sum < 0) {
-            // Again in debt soon after a rest: nothing has changed, and the next rest is twice as long.
-            const std::int64_t before = rest_until.load(std::memory_order_relaxed);
-            const int level = now - before > kTrial ? 0 : std::min(doublings.load(std::memory_order_relaxed) + 1, kMostDoublings);
-            doublings.store(level, std::memory_order_relaxed);
-            rest_until.store(now + std::min((kRestPerDebt * -sum) << level, kMostRest), std::memory_order_relaxed);
-        }
-        credit.store(std::clamp<std::int64_t>(sum, 0, kMostCredit), std::memory_order_relaxed);
-    }
-};
 
 // On its own cache lines: neighbours spin on theirs.
 struct alignas(128) ThreadPool::Worker {
@@ -149,7 +75,7 @@ struct alignas(128) ThreadPool::Worker {
     // Of the call that has taken it:
     std::int64_t done = 0;  // chunks
     alignas(64) ChunkRange range;
-    alignas(64) Account account;
+    alignas(64) WorkerAccount account;
 
     ThreadPool* pool = nullptr;
     pthread_t thread{};
@@ -242,7 +168,7 @@ bool Participant::take(std::uint32_t& chunk) noexcept {
 std::uint32_t Participant::chunks() const noexcept { return job_.chunks; }
 
 ThreadPool::ThreadPool(std::size_t max_workers) noexcept
-    : max_workers_(std::min(max_workers, kMaxParticipants - 1)), wake_time_(kWakeTime), team_account_(new (std::nothrow) Account) {}
+    : max_workers_(std::min(max_workers, kMaxParticipants - 1)), wake_time_(kWakeTime) {}
 
 ThreadPool::~ThreadPool() {
     ending_.store(true);
@@ -253,7 +179,6 @@ ThreadPool::~ThreadPool() {
         pthread_join(worker->thread, nullptr);
         delete worker;
     }
-    delete team_account_;
 }
 
 void* ThreadPool::thread_main(void* argument) noexcept {
@@ -327,7 +252,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
                 lost = lost || preempted != before;
                 check = INT64_MAX;
             }
-            if (lost) worker.account.book(-kPreempted, now);
+            if (lost) worker.account.book(-WorkerAccount::kPreempted, now);
             if (lost || now - begin > kIdleSpin) worker.state.compare_exchange_strong(state, kAsleep, std::memory_order_acq_rel);
             last = now;
             state = worker.state.load(std::memory_order_acquire);
@@ -348,7 +273,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
             note_wake_time(now - worker.offered_at);
             // On the caller's processor it would only be in the caller's way.
             welcome = worker.caller_cpu < 0 || current_cpu() != worker.caller_cpu;
-            if (!welcome) worker.account.book(-kInTheWay, now);
+            if (!welcome) worker.account.book(-WorkerAccount::kInTheWay, now);
         }
         if (welcome) {
             Participant self(job, worker.index);
@@ -376,7 +301,7 @@ void ThreadPool::reserve(Participant::Job& job, std::size_t wanted) noexcept {
             Worker& worker = *workers_[i].load(std::memory_order_acquire);
             if (worker.taken.load(std::memory_order_relaxed)) continue;
             if (awake != (worker.state.load(std::memory_order_relaxed) == kAwake)) continue;
-            if (worker.account.rest_until.load(std::memory_order_relaxed) > job.began) continue;
+            if (worker.account.rests(job.began)) continue;
             if (worker.taken.exchange(true, std::memory_order_acquire)) continue;
             job.workers[job.participants++] = &worker;
         }
@@ -438,7 +363,7 @@ void ThreadPool::run(std::size_t threads, std::uint32_t chunks, bool lasting, Bo
 bool ThreadPool::run_on(Team team, std::size_t threads, std::uint32_t chunks, Body body, void* context) noexcept {
     Participant::Job job;
     job.began = now_ns();
-    if (team_account_ == nullptr || team_account_->rest_until.load(std::memory_order_relaxed) > job.began) return false;
+    if (team_account_.rests(job.began)) return false;
     ChunkRange guests[kMaxParticipants];
     job.pool = this;
     job.body = body;
@@ -467,7 +392,7 @@ bool ThreadPool::run_on(Team team, std::size_t threads, std::uint32_t chunks, Bo
     if (!team(job.participants, part, &call)) return false;
     const std::int64_t end = now_ns();
     const std::int64_t per_chunk = (call.own_end - job.began) / std::max<std::int64_t>(job.done, 1);
-    team_account_->book((chunks - job.done) * per_chunk - (end - call.own_end), end);
+    team_account_.book((chunks - job.done) * per_chunk - (end - call.own_end), end);
     return true;
 }
 
@@ -526,7 +451,7 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
                 if (worker.was_asleep && own_end - worker.offered_at > wake_time_.load(std::memory_order_relaxed)) {
                     note_wake_time(own_end - worker.offered_at);
                 }
-                worker.account.book(-kMissed, end);
+                worker.account.book(-WorkerAccount::kMissed, end);
                 break;
         }
     }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "runtime/worker_account.hpp"
+
 namespace dnnmove {
 
 // Part of the chunks of one call that have not been taken, [head, tail). Its owner takes the first, others the last.
@@ -98,7 +100,6 @@ public:
 
 private:
     friend class Participant;
-    struct Account;
     struct Worker;
 
     // On this thread only, as one chunk.
@@ -116,7 +117,7 @@ private:
     std::atomic<bool> ending_{false};
     std::atomic<bool> refused_{false};       // the system has no more threads for us
     std::atomic<std::int64_t> wake_time_;    // ns from an offer to a sleeping worker until it begins, as seen lately
-    Account* const team_account_;            // of all teams; null where there was no memory for it
+    WorkerAccount team_account_;             // of all teams
     std::mutex starting_;                    // held while a thread is started; never waited for
     std::atomic<Worker*> workers_[kMaxParticipants - 1] = {};
 };
