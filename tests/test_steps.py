@@ -462,3 +462,16 @@ def test_chains_of_what_no_machine_holds_are_planned_and_explained():
     assert dm.Chain(empty).transpose().build()(np.empty((2**32, 0), "i4")).shape == (0, 2**32)
     several = dm.MemoryDesc((2**36, 2**32, 0), "i4")
     assert dm.Transpose.Desc(several).dst_desc.dims == (0, 2**32, 2**36)
+    assert dm.ShuffleChannels.Desc(several, axis=0, group=2).dst_desc == several
+
+
+def test_every_nth_across_a_shuffle_is_found_without_a_search():
+    # As many steps as elements would take the build of this chain some minutes.
+    chain = dm.Chain(dm.MemoryDesc((2**36,), "u1")).shuffle_channels(0, 2)
+    assert chain.unfold(0, 7, 2**31).build().passes == 1
+    x = np.arange(2**12, dtype="u2")
+    for step in (2, 3, 2**7, 100, 2**11):
+        for group in (2, 2**5, 2**11):
+            steps = dm.Chain.of(x).shuffle_channels(0, group).unfold(0, 7, step)
+            shuffled = x.reshape(group, -1).T.reshape(-1)
+            assert np.array_equal(steps.build()(x), np.lib.stride_tricks.sliding_window_view(shuffled, 7)[::step])

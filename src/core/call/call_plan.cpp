@@ -53,7 +53,8 @@ Placement place(Dims shape, Dims strides, std::int64_t itemsize) {
     placement.c_contiguous = true;
     for (std::size_t axis = shape.size(); axis-- > 0;) {
         placement.c_contiguous = placement.c_contiguous && strides[axis] == expected;
-        expected *= std::max<std::int64_t>(shape[axis], 1);
+        // More than 63 bits count: of an empty array, where it decides nothing.
+        if (__builtin_mul_overflow(expected, std::max<std::int64_t>(shape[axis], 1), &expected)) expected = itemsize;
     }
     placement.shape = std::move(shape);
     placement.strides = std::move(strides);

@@ -240,10 +240,9 @@ std::vector<Positions> every(const Positions& set, std::int64_t step, std::size_
     Positions settled{set.start, set.offset, {}};
     Filter filter{{}, step, limit, out};
     for (const Term& term : set.terms) (term.step % step == 0 ? settled.terms : filter.open).push_back(term);
-    // The last open term is not enumerated, so it should be the one of the longest period.
-    std::stable_sort(filter.open.begin(), filter.open.end(), [step](const Term& a, const Term& b) {
-        return std::gcd(a.step, step) > std::gcd(b.step, step);
-    });
+    // The last open term is not enumerated, so it should be the one of the most steps that differ.
+    const auto steps = [step](const Term& term) { return std::min(step / std::gcd(term.step, step), term.extent); };
+    std::ranges::stable_sort(filter.open, {}, steps);
     filter.walk(settled, 0);
     return out;
 }
