@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from torch.fx import symbolic_trace  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
-from torch_cases import FUNCTIONS, OPERATORS, assert_same, parts, some  # noqa: E402
+from torch_cases import FUNCTIONS, OPERATORS, assert_same, built_for, parts, some  # noqa: E402
 
 import dnnmove.torch as dt  # noqa: E402
 
@@ -176,6 +176,22 @@ def test_jit_trace_records_the_operator():
     traced = torch.jit.trace(dt.ChannelShuffle(3), some())
     assert "dnnmove::channel_shuffle" in str(traced.inlined_graph)
     assert torch.equal(traced(some(seed=5)), dt.channel_shuffle(some(seed=5), 3))
+
+
+@each
+def test_compiled_autograd(name):
+    function = FUNCTIONS[name][0]
+    if name == "chain":
+        function = dt.chain(built_for(some()))  # once, not while its backward is traced
+
+    def gradient():
+        x = some(requires_grad=True)
+        sum(y.sin().sum() for y in parts(function(x))).backward()
+        return x.grad
+
+    expected = gradient()
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
+        assert torch.equal(gradient(), expected)
 
 
 class Shuffled(torch.utils.data.Dataset):

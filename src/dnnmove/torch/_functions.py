@@ -25,15 +25,20 @@ _INTS = frozenset([int])
 @functools.lru_cache(maxsize=1024, typed=True)
 def _shuffle_node(groups: int) -> Callable[[Any], Any]:
     def backward(ctx: Any, gradient: Any) -> Any:
+        channels = gradient.shape[1]
+        return channel_shuffle(gradient, channels // groups if channels != 0 else 1)
+
+    def short_way_back(ctx: Any, gradient: Any) -> Any:
         if way(gradient) == DIRECT:
             try:
                 return _core.shuffle(gradient, 1, groups)  # whose groups have `groups` channels each
             except (TypeError, ValueError):
                 pass
-        channels = gradient.shape[1]
-        return channel_shuffle(gradient, channels // groups if channels != 0 else 1)
+        return backward(ctx, gradient)
 
-    return differentiable("ChannelShuffle", lambda ctx, x: _core.shuffle_channels(x, 1, groups), backward, backward)
+    return differentiable(
+        "ChannelShuffle", lambda ctx, x: _core.shuffle_channels(x, 1, groups), backward, short_way_back
+    )
 
 
 def _by_torch(x: Any, groups: Any) -> Any:
@@ -181,7 +186,7 @@ def transpose(x: torch.Tensor, input_order: Any = ()) -> torch.Tensor:
 
 def concatenated(parts: tuple[Any, ...], axis: int) -> Any:
     """The parts along an axis; by the engine where autograd does not watch."""
-    if all(way(part) == DIRECT for part in parts):
+    if not _compiling() and all(way(part) == DIRECT for part in parts):
         try:
             return _core.concat(parts, axis)
         except (TypeError, ValueError):
