@@ -23,6 +23,7 @@ import dnnmove.torch
 SHAPES = {"1x58x7x7": ((1, 58, 7, 7), 2), "32x240x56x56": ((32, 240, 56, 56), 3)}
 FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 MODES = ("no grad", "forward", "forward and backward")
+BETWEEN = (32, 58, 26, 26)  # 5 MB
 Function = Callable[[torch.Tensor, int], torch.Tensor]
 
 
@@ -74,6 +75,24 @@ def measure(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, fl
     return {name: statistics.median(found) for name, found in times.items()}
 
 
+def measure_between(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
+    """The median seconds per call of each, in a row of calls of which each follows a relu of torch's."""
+    y = torch.randn(BETWEEN)
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    turns, order = list(calls), random.Random(1)
+    end = time.perf_counter() + seconds * len(calls)
+    while time.perf_counter() < end:
+        order.shuffle(turns)
+        for name in turns:
+            for i in range(60):
+                torch.relu(y)
+                start = time.perf_counter()
+                calls[name]()
+                if i >= 10:
+                    times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.torch_functions", description=__doc__)
     parser.add_argument("--seconds", type=float, default=0.5, help="per contestant and case")
@@ -95,6 +114,14 @@ def main() -> int:
                 slower += ours > medians["torch.channel_shuffle"]
                 others = "  ".join(f"{name} {seconds / ours:.2f}" for name, seconds in medians.items())
                 print(f"{label:13} {layout:14} {mode:21} {ours * 1e6:10.2f} us   {others}", flush=True)
+    for layout, memory_format in FORMATS.items():
+        x = torch.randn(BETWEEN).contiguous(memory_format=memory_format)
+        calls = {name: call_of(f, "no grad", x, 2, x) for name, f in contestants("forward").items()}
+        medians = measure_between(calls, options.seconds)
+        ours = medians.pop("ours")
+        slower += ours > medians["torch.channel_shuffle"]
+        others = "  ".join(f"{name} {seconds / ours:.2f}" for name, seconds in medians.items())
+        print(f"{'32x58x26x26':13} {layout:14} {'after torch.relu':21} {ours * 1e6:10.2f} us   {others}", flush=True)
     print(f"slower than torch.channel_shuffle in {slower} cases")
     return 0
 

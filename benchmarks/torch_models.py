@@ -1,6 +1,6 @@
 """Compact models of the published architectures, under eager torch, torch.compile and its backend "dnnmove".
 
-Run as ``python -m benchmarks.torch_models``: inference with random weights, medians, and how many copies became chains.
+Run as ``python -m benchmarks.torch_models``: inference with random weights, medians, and the copies in the graphs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
@@ -21,6 +21,17 @@ from torch.nn.functional import scaled_dot_product_attention
 import dnnmove as dm
 import dnnmove.torch
 from dnnmove.torch import _fold
+from dnnmove.torch._movement import COPIES, source_of
+
+JOINS = (torch.ops.aten.cat.default, torch.ops.aten.stack.default)
+
+
+class Counts(NamedTuple):
+    """Copies of one graph as it was traced, and with chains in their place."""
+
+    before: int
+    after: int
+    chains: int
 
 
 class ShuffleUnit(nn.Module):
@@ -120,13 +131,21 @@ def models(scale: int = 1) -> dict[str, tuple[Callable[[torch.Tensor], torch.Ten
     }
 
 
-def counting(counts: list[int]) -> Any:
-    """A context in which every graph that is compiled appends how many chains it got."""
+def copies_in(graph: Any) -> int:
+    """How many operations of an ATen graph write elements somewhere else and do nothing to them."""
+    moved = (node for node in graph.nodes if node.users and node.target in (*COPIES, *JOINS))
+    return sum(1 for node in moved if node.target in JOINS or source_of(node) is not None)
+
+
+def counting(counts: list[Counts]) -> Any:
+    """A context in which every graph that is compiled appends its copies before and after."""
     fold = _fold.fold
 
     def counted(graph: Any, *, fuses: bool) -> int:
-        counts.append(fold(graph, fuses=fuses))
-        return counts[-1]
+        before = copies_in(graph)
+        chains = fold(graph, fuses=fuses)
+        counts.append(Counts(before, copies_in(graph) + chains, chains))
+        return chains
 
     return mock.patch.object(_fold, "fold", counted)
 
@@ -156,7 +175,7 @@ def main() -> int:
     print(f"torch {torch.__version__}, {dm.get_num_threads()} threads, milliseconds")
     for name, (model, x) in models(options.scale).items():
         torch._dynamo.reset()
-        counts: list[int] = []
+        counts: list[Counts] = []
         with torch.no_grad(), counting(counts):
             ways = {
                 "eager": model,
@@ -168,7 +187,8 @@ def main() -> int:
                 torch.testing.assert_close(result, results[0], rtol=1e-4, atol=1e-4)
             medians = measure(ways, x, 6)
         shown = "   ".join(f"{way} {seconds * 1e3:7.2f}" for way, seconds in medians.items())
-        print(f"{name:24} {shown}   chains: {sum(counts)}", flush=True)
+        before, after, chains = (sum(numbers) for numbers in zip(*counts, strict=True))
+        print(f"{name:24} {shown}   copies: {before} -> {after}, {chains} of them chains", flush=True)
     return 0
 
 

@@ -243,6 +243,23 @@ def test_models(name, compiler, counts, monkeypatch):
             torch.testing.assert_close(a, b)
 
 
+@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the models lie with the benchmarks")
+@pytest.mark.parametrize("name", MODELS)
+def test_fewer_copies(name, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.setattr(_backend.shutil, "which", lambda name: None)
+    from benchmarks.torch_models import counting, models
+
+    model, x = models(1)[name]
+    found = []
+    with torch.no_grad(), counting(found):
+        compiled(model)(x)
+    ((before, after, chains),) = found
+    assert 0 < chains <= after
+    # What is one copy in torch stays one; a concatenation is no part of a chain.
+    assert after < before if name in ("Swin, 2 blocks", "shifted windows alone") else after == before
+
+
 @pytest.mark.skipif(not (ROOT / "pyproject.toml").is_file(), reason="the source tree is not here")
 def test_the_entry_point():
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["torch_dynamo_backends"]
