@@ -13,6 +13,8 @@ from package import Package
 from wheels import PYTHON
 
 ABI = "cp" + PYTHON.replace(".", "")
+# How conda-forge's builds of Python end.
+BUILD = "cpython" if sys.version_info < (3, 13) else ABI
 NO_TESTS = shutil.ignore_patterns(
     "__pycache__", "test", "tests", "idle_test", "site-packages", "lib2to3", "idlelib", "turtledemo", "*.a", "ensurepip"
 )
@@ -45,12 +47,12 @@ def python(stage: Path) -> list[Package]:
             stands_in="its OpenSSL, libffi, SQLite and zlib are the machine's",
             constrains=[f"python_abi {PYTHON}.* *_{ABI}"],
             run_exports={"noarch": ["python"], "weak": [f"python_abi {PYTHON}.* *_{ABI}"]},
-            build="0_cpython",
+            build=f"0_{BUILD}",
             script=[move],
             license="Python-2.0",
             relocate=True,
         ),
-        Package("python_abi", PYTHON, None, "a name", constrains=[f"python {PYTHON}.* *_cpython"], build=f"8_{ABI}"),
+        Package("python_abi", PYTHON, None, "a name", constrains=[f"python {PYTHON}.* *_{BUILD}"], build=f"8_{ABI}"),
     ]
 
 

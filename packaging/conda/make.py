@@ -44,7 +44,7 @@ def sdist(folder: Path) -> Path:
 def build(archive: Path, channel: Path, output: Path) -> tuple[Path, list[str]]:
     """Run rattler-build on the recipe, its tests included; the package's file, and what rattler-build warned of."""
     here = {
-        "python": f"{wheels.PYTHON}.* *_cpython",
+        "python": f"{wheels.PYTHON}.* *_{machine.BUILD}",
         "cxx_compiler_version": machine.gcc_version().partition(".")[0],
         "c_stdlib_version": machine.glibc_version(),
         "local_sdist": str(archive),
@@ -54,6 +54,7 @@ def build(archive: Path, channel: Path, output: Path) -> tuple[Path, list[str]]:
     pinning = rattler_build.VariantConfig.from_files([HERE / "pinning.yaml", variants])
     rendered = rattler_build.Stage0Recipe.from_file(ROOT / "recipe" / "recipe.yaml").render(pinning)
     (variant,) = rendered
+    shutil.rmtree(output, ignore_errors=True)
     log = Log()
     result = variant.run_build(
         tool_config=rattler_build.ToolConfiguration(test_strategy="native"),
