@@ -391,25 +391,4 @@ std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout&
     return found;
 }
 
-bool reorder(const Engine& engine, const Stream* stream, DataType type, const Layout& src_layout, const std::byte* src,
-             const Layout& dst_layout, std::byte* dst, int threads, std::string* info) {
-    const dnnl::engine& cpu = engine.impl().engine;
-    const dnnl::memory::desc from = guarded("reorder", [&] { return lower(src_layout, type); });
-    const dnnl::memory::desc to = guarded("reorder", [&] { return lower(dst_layout, type); });
-    // Created under the number of threads that will run it: some reorders fix it here.
-    const ScopedOpenMPThreads scoped(threads);
-    dnnl::reorder::primitive_desc pd;
-    const dnnl::reorder primitive = creating("reorder", [&] {
-        pd = dnnl::reorder::primitive_desc(cpu, from, cpu, to, user_scratchpad(), true);
-        return pd ? dnnl::reorder(pd) : dnnl::reorder();
-    });
-    if (!pd) return false;
-    if (info != nullptr) *info = pd.impl_info_str();
-    guarded("reorder", [&] {
-        execute(primitive, cpu, stream, pd.scratchpad_desc(),
-                {{DNNL_ARG_FROM, dnnl::memory(from, cpu, writable(src))}, {DNNL_ARG_TO, dnnl::memory(to, cpu, dst)}}, threads);
-    });
-    return true;
-}
-
 }  // namespace dnnmove::onednn

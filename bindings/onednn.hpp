@@ -1,4 +1,4 @@
-// oneDNN as the rest of the bindings see it: its engines, streams, reorders and shuffles, without dnnl.hpp.
+// oneDNN as the rest of the bindings see it: its engines, streams and shuffles, without dnnl.hpp.
 #pragma once
 
 #include <cstddef>
@@ -118,10 +118,5 @@ private:
 // backward_data for the backward shuffle. The layout must be one that can_describe() takes.
 std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout& layout, DataType type,
                               std::size_t axis, std::int64_t group_size);
-
-// Copies between two layouts of the same dims and type; false where oneDNN has no reorder for them. `info`, where
-// not null, becomes oneDNN's impl_info_str.
-bool reorder(const Engine& engine, const Stream* stream, DataType type, const Layout& src_layout, const std::byte* src,
-             const Layout& dst_layout, std::byte* dst, int threads, std::string* info);
 
 }  // namespace dnnmove::onednn

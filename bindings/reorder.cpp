@@ -19,19 +19,7 @@ namespace py = pybind11;
 namespace dnnmove::python {
 namespace {
 
-constexpr std::int64_t kTwoGiB = std::int64_t{1} << 31;
 const Title kTitle{"reorder", "undef", ""};
-
-// Where oneDNN's reorder is right and moves every bit as it is: f16, bf16 and f8 pass through f32
-// there, which quiets signalling NaNs, and so does s32 between some blocked layouts, which rounds what
-// takes more than 24 bits; f64 is not implemented everywhere; offsets of 32 bits are feared in what spans
-// 2 GiB; padding of a blocked source may hold anything and would be copied.
-bool onednn_is_exact(const Layout& src, const Layout& dst, onednn::DataType type) {
-    using onednn::DataType;
-    const bool exact = type == DataType::f32 || type == DataType::s8 || type == DataType::u8;
-    return exact && !dst.empty() && !src.padded() && src.span() < kTwoGiB && dst.span() < kTwoGiB &&
-           onednn::can_describe(src, type) && onednn::can_describe(dst, type) && !src.self_overlaps();
-}
 
 void check_rank(const MemoryDesc& desc, const char* name) {
     if (desc.layout.ndim() > 12) {
@@ -59,8 +47,7 @@ PlanInUse plan_reorder(const Layout& from, const Layout& to, const MemoryDesc& t
 void reorder(const py::object& src_mem, const py::object& dst_mem, const py::object& on) {
     const auto& src = to_object<Memory>(src_mem, "src_mem", "Memory");
     const auto& dst = to_object<Memory>(dst_mem, "dst_mem", "Memory");
-    const onednn::Stream* const stream =
-        on.is_none() ? nullptr : &to_object<onednn::Stream>(on, "stream", "Stream or None");
+    if (!on.is_none()) to_object<onednn::Stream>(on, "stream", "Stream or None");
     check_rank(src.desc, "src_mem");
     const Layout& from = src.desc.layout;
     const Layout& to = dst.desc.layout;
@@ -72,14 +59,7 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
                          name_of(src.desc.dtype) + ": a reorder moves bits, it does not convert");
     }
     if (dst.readonly) throw ValueError("dst_mem is read-only");
-    const onednn::DataType type = to_onednn(src.desc.dtype);
-    const bool exact = onednn_is_exact(from, to, type);
-    PlanInUse plan;
-    if (exact) {
-        check_written_once(to, dst.desc);
-    } else {
-        plan = plan_reorder(from, to, dst.desc);
-    }
+    const PlanInUse plan = plan_reorder(from, to, dst.desc);
     if (share_bytes(src, dst)) throw ValueError("dst_mem shares bytes with src_mem: in-place reordering is not possible");
     const int threads = get_num_threads();
     const std::byte* source = src.data;
@@ -93,25 +73,11 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
         call->add_source(src.desc);
         call->add_destination(dst.desc);
     }
-    bool done = false;
-    if (exact) {
-        std::string implementation;
-        const auto run = [&] {
-            return onednn::reorder(*src.engine, stream, type, from, source, to, destination,
-                                   onednn::threads_for(to.size()), call ? &implementation : nullptr);
-        };
+    if (call) {
         const ReleasedGil released;
-        done = call ? call->run_foreign(from.size() + to.size(), run) : run();
-        if (done && call) call->set_implementation("onednn:" + implementation);
-    }
-    if (!done) {
-        if (!plan) plan = plan_reorder(from, to, dst.desc);
-        if (call) {
-            const ReleasedGil released;
-            call->run(*plan, &source, &destination, threads);
-        } else {
-            execute_untraced(*plan, false, &source, &destination, 1, threads);
-        }
+        call->run(*plan, &source, &destination, threads);
+    } else {
+        execute_untraced(*plan, false, &source, &destination, 1, threads);
     }
     dst.written();
     if (call) call->finish();
@@ -143,8 +109,8 @@ ValueError
 
 Notes
 -----
-oneDNN's own reorder runs where it copies bit by bit; the native engine does the rest (among them
-f16 and bf16, where oneDNN 3.2 quiets signalling NaNs). Source: oneDNN developer guide, "Reorder".
+The native engine runs it: oneDNN's own reorder quiets signalling NaNs of f16 and bf16, and waits for all of its
+threads, which beside busy processes takes tens of milliseconds. Source: oneDNN developer guide, "Reorder".
 
 Examples
 --------

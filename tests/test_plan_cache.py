@@ -44,7 +44,7 @@ def planned_once(call, capfd):
 
 
 @pytest.mark.parametrize("layout", ["nhwc", "nChw16c", "nChw8c"])
-@pytest.mark.parametrize("dtype", ["f2", "i8"])
+@pytest.mark.parametrize("dtype", ["f2", "i8", "f4", "u1"])
 def test_reorders_are_planned_once(layout, dtype, capfd):
     plain, other = dm.MemoryDesc((2, 20, 3, 3), dtype), dm.MemoryDesc((2, 20, 3, 3), dtype, layout)
     assert planned_once(lambda: dm.reorder(dm.Memory(plain), dm.Memory(other)), capfd)
