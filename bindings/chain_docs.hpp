@@ -107,7 +107,7 @@ inline constexpr const char* kChainDrawDoc = R"doc(draw(self, path=None)
 
 The picture of the chain as it would be built, as SVG: input, steps, outputs, and the loop nest of each pass.
 
-Each box is an array: its shape, and for each axis the loops length@stride (bytes of what is read) that its
+Each box is an array: its shape, and for each axis the loops ``length@stride`` (bytes of what is read) that its
 elements are found by, in the colour of the axis of the input that they walk. Branches of a split lie beside
 one another. Below is what runs: for each pass the loops around the kernel, as `explain` says them. Of what
 is many (steps, branches, copies) the first are drawn, and how many more there are is said. Light or dark as
@@ -147,7 +147,7 @@ inline constexpr const char* kBuiltDrawDoc = R"doc(draw($self, path=None)
 
 The picture of the chain, as SVG: input, steps, outputs, and the loop nest of each pass.
 
-Each box is an array: its shape, and for each axis the loops length@stride (bytes of what is read) that its
+Each box is an array: its shape, and for each axis the loops ``length@stride`` (bytes of what is read) that its
 elements are found by, in the colour of the axis of the input that they walk. Branches of a split lie beside
 one another. Below is what runs: for each pass the loops around the kernel, as `explain` says them. Of what
 is many (steps, branches, copies) the first are drawn, and how many more there are is said. Light or dark as

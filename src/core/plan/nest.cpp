@@ -45,7 +45,8 @@ Nest make_nest(const View& src, const Dims& dst_strides, std::int64_t dst_offset
         const auto& digits = src.axes[axis].digits;
         for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
             nest.loops.push_back(Loop{digit->length, digit->stride, dst_stride, nullptr});
-            dst_stride *= digit->length;
+            // Beyond 64 bits only where the array is empty, and nobody follows it.
+            static_cast<void>(__builtin_mul_overflow(dst_stride, digit->length, &dst_stride));
         }
     }
     return nest;
