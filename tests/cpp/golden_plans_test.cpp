@@ -1,0 +1,113 @@
+// The plans of some problems, as golden_plans.txt has them: a change of the planner shows which plans move.
+//
+// In that file a line at the margin is a permutation: the source's shape, the axes in the result's order, bytes of an
+// element. Below it, indented, what the planner makes of it: instruction set, whether the data are planned to stay in
+// the caches or to go past them (which would otherwise follow from the machine's cache), and the plan. The program
+// checks the lines of the instruction set that it runs under; with --update it writes those of all that there are.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "plan/program.hpp"
+#include "runtime/isa.hpp"
+
+using namespace dnnmove;
+
+namespace {
+
+struct Problem {
+    std::string text;  // "512x512x96 1,0,2 4"
+    std::vector<std::string> plans;
+};
+
+Dims numbers(const std::string& text, char between) {
+    Dims found;
+    std::istringstream stream(text);
+    for (std::string number; std::getline(stream, number, between);) found.push_back(std::stoll(number));
+    return found;
+}
+
+Nest nest_of(const std::string& problem) {
+    std::istringstream words(problem);
+    std::string shape;
+    std::string order;
+    Nest nest;
+    words >> shape >> order >> nest.itemsize;
+    const Dims extents = numbers(shape, 'x');
+    Dims strides(extents.size());
+    std::int64_t src_stride = nest.itemsize;
+    for (std::size_t k = extents.size(); k-- > 0; src_stride *= extents[k]) strides[k] = src_stride;
+    const Dims axes = numbers(order, ',');
+    std::int64_t dst_stride = nest.itemsize;
+    for (std::size_t k = axes.size(); k-- > 0;) {
+        const auto axis = static_cast<std::size_t>(axes[k]);
+        nest.loops.push_back({extents[axis], strides[axis], dst_stride});
+        dst_stride *= extents[axis];
+    }
+    return nest;
+}
+
+std::string plan_of(const std::string& problem, Isa isa, Variant::Stores stores) {
+    PlanOptions options{isa, 64, {}};
+    options.variant.stores = stores;
+    std::string text = Program({Transfer{0, 0, nest_of(problem)}}, options).explain(1);
+    text.erase(0, text.find("kernel ") + std::strlen("kernel "));
+    return text.substr(0, text.rfind(", ", text.rfind(" units")));
+}
+
+std::vector<std::string> plans_of(const std::string& problem, Isa isa) {
+    const std::string name = "  " + std::string(to_string(isa));
+    return {name + " in the caches: " + plan_of(problem, isa, Variant::Stores::cached),
+            name + " past them: " + plan_of(problem, isa, Variant::Stores::nontemporal)};
+}
+
+std::vector<Problem> read(const char* path) {
+    std::ifstream file(path);
+    std::vector<Problem> problems;
+    for (std::string line; std::getline(file, line);) {
+        if (line.empty()) continue;
+        if (line[0] != ' ') {
+            problems.push_back({line, {}});
+        } else {
+            problems.back().plans.push_back(line);
+        }
+    }
+    return problems;
+}
+
+void update(const char* path, const std::vector<Problem>& problems) {
+    std::ofstream file(path);
+    for (const Problem& problem : problems) {
+        file << problem.text << "\n";
+        for (const Isa isa : available_isas()) {
+            for (const std::string& plan : plans_of(problem.text, isa)) file << plan << "\n";
+        }
+    }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    const char* const path = GOLDEN_PLANS;
+    const std::vector<Problem> problems = read(path);
+    if (count > 1 && std::strcmp(arguments[1], "--update") == 0) {
+        update(path, problems);
+        return 0;
+    }
+    int moved = 0;
+    for (const Problem& problem : problems) {
+        for (const std::string& plan : plans_of(problem.text, best_isa())) {
+            bool found = false;
+            for (const std::string& golden : problem.plans) found = found || golden == plan;
+            if (found) continue;
+            ++moved;
+            std::printf("%s\n%s\n", problem.text.c_str(), plan.c_str());
+        }
+    }
+    std::printf("%zu problems, %d plans that are not in %s\n", problems.size(), moved, path);
+    return moved == 0 && !problems.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
+}
