@@ -12,6 +12,7 @@
 
 #include "chain.hpp"
 #include "errors.hpp"
+#include "integers.hpp"
 #include "onednn_errors.hpp"
 #include "parse.hpp"
 #include "primitive.hpp"
@@ -187,7 +188,7 @@ PyObject* get_dst_desc(PyObject* self, void*) {
 PyObject* get_dst_descs(PyObject* self, void*) {
     return guarded([&] {
         const BuiltChain& built = built_of(self);
-        py::tuple descs(built.destinations.size());
+        py::tuple descs = python::new_tuple(built.destinations.size());
         for (std::size_t i = 0; i < built.destinations.size(); ++i) descs[i] = py::cast(built.destinations[i].desc);
         return descs.release().ptr();
     });

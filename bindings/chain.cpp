@@ -78,7 +78,7 @@ MemoryDesc dst_desc(const Chain& chain) {
 }
 
 py::tuple dst_descs(const Chain& chain) {
-    py::tuple descs(chain.steps.outputs().size());
+    py::tuple descs = new_tuple(chain.steps.outputs().size());
     std::size_t i = 0;
     for (const Dims& shape : chain.steps.outputs()) descs[i++] = py::cast(MemoryDesc::dense(shape, chain.src.dtype));
     return descs;
@@ -102,7 +102,7 @@ py::object to_python(const chain::Value& value) {
     if (const auto* integers = std::get_if<Dims>(&value)) return to_tuple(*integers);
     if (const auto* text = std::get_if<std::string>(&value)) return py::str(*text);
     if (const auto* entries = std::get_if<std::vector<chain::IndexEntry>>(&value)) {
-        py::tuple key(entries->size());
+        py::tuple key = new_tuple(entries->size());
         for (std::size_t i = 0; i < entries->size(); ++i) key[i] = to_python((*entries)[i]);
         return key;
     }

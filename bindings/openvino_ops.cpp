@@ -104,7 +104,7 @@ py::class_<Desc<kOp>> define(py::module_& module, const char* doc, const char* d
     desc.def_property_readonly("src_desc", [](const Desc<kOp>& self) { return self.src; }, "MemoryDesc of the input.");
     if constexpr (kOp == Op::variadic_split) {
         desc.def_property_readonly("dst_descs", [](const Desc<kOp>& self) {
-                py::tuple descs(self.dsts.size());
+                py::tuple descs = python::new_tuple(self.dsts.size());
                 for (std::size_t i = 0; i < self.dsts.size(); ++i) descs[i] = self.dsts[i];
                 return descs;
             }, "Tuple of the outputs' MemoryDescs.");

@@ -12,6 +12,7 @@
 #include "dtype.hpp"
 #include "errors.hpp"
 #include "gil.hpp"
+#include "integers.hpp"
 #include "layout/verbose_text.hpp"
 #include "memory.hpp"
 #include "memory_desc.hpp"
@@ -123,9 +124,7 @@ PyRef shapes_of(const auto& sources, const auto& destinations) {
     Py_ssize_t at = 0;
     for (const auto* arrays : {&sources, &destinations}) {
         for (const auto& array : *arrays) {
-            py::tuple shape(array.layout.ndim());
-            for (std::size_t axis = 0; axis < array.layout.ndim(); ++axis) shape[axis] = py::int_(array.layout.dims[axis]);
-            PyTuple_SET_ITEM(shapes.get(), at++, shape.release().ptr());
+            PyTuple_SET_ITEM(shapes.get(), at++, python::to_tuple(array.layout.dims).release().ptr());
         }
     }
     return shapes;

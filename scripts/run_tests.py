@@ -15,7 +15,7 @@ import dnnmove
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = str(min(8, os.cpu_count() or 1))
 # What starts other programs: shells, clusters, browsers, compilers.
-PROGRAMS = "benchmarks command_line dask docs examples mpi packaging seen_browser *_backend *_compile"
+PROGRAMS = "benchmarks command_line* dask docs examples mpi packaging seen_browser *_backend *_compile"
 # With integrations and texts, what the last pass alone runs.
 LAST = f"{PROGRAMS} docstrings help ir_* seen signatures torch_integration*"
 

@@ -1,5 +1,6 @@
 """Runs the command line, within the process and as one of its own; for its tests."""
 
+import signal
 import subprocess
 import sys
 
@@ -20,7 +21,15 @@ def invoke(*arguments, code=0):
 
 def start(*arguments, **options):
     command = [sys.executable, "-m", "dnnmove", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals, **options
+    )
+
+
+def heed_signals():
+    """A program that a shell starts in the background inherits that interrupts and hang-ups are ignored."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def ended(process, timeout=120):

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -82,7 +83,7 @@ CallPlan::CallPlan(Title title, std::vector<Placement> inputs, std::vector<Place
             bytes *= loop.extent;
             if (loop.table) memory += heap_bytes(loop.table->src) + heap_bytes(loop.table->dst);
         }
-        bytes_ += bytes;
+        if (__builtin_add_overflow(bytes_, bytes, &bytes_)) bytes_ = std::numeric_limits<std::int64_t>::max();
     }
     if (bytes_ < kSmall) finest_ = kSmallAlignment;
     memory_.store(memory);

@@ -107,7 +107,11 @@ struct Filter {
             Positions inner = set;
             inner.start += k * term.step;
             inner.offset += k * term.stride;
-            inner.terms.push_back(Term{(term.extent - k + period - 1) / period, term.step * period, term.stride * period});
+            Term every{(term.extent - k + period - 1) / period, term.step, term.stride};
+            // Beyond 64 bits only where there is one step, and nobody goes on.
+            static_cast<void>(__builtin_mul_overflow(every.step, period, &every.step));
+            static_cast<void>(__builtin_mul_overflow(every.stride, period, &every.stride));
+            inner.terms.push_back(every);
             walk(inner, level + 1);
         }
     }
