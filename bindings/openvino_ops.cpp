@@ -141,7 +141,7 @@ void register_openvino_ops(py::module_& module) {
     transpose.def(py::init([](const py::object& data, const py::object& order, const py::object& tune) {
                  Dims axes = parse_integers(order.ptr(), "input_order");
                  std::string arguments = ", input_order=" + to_string(axes);
-                 const py::tuple given = py::make_tuple(data, python::to_tuple(axes));
+                 const py::tuple given = python::pack(data, python::to_tuple(axes));
                  return make_desc<Op::transpose>(data, std::move(axes), std::move(arguments), given, tune);
              }),
              py::arg("data_desc"), py::arg("input_order") = py::tuple(), py::kw_only(), py::arg("tune") = false,
@@ -178,7 +178,7 @@ void register_openvino_ops(py::module_& module) {
                      axes_mapping = python::to_tuple(axes);
                  }
                  arguments += ", mode=" + short_repr(mode.ptr());
-                 const py::tuple given = py::make_tuple(data, python::to_tuple(shape), axes_mapping, mode);
+                 const py::tuple given = python::pack(data, python::to_tuple(shape), axes_mapping, mode);
                  return make_desc<Op::broadcast>(data, std::move(parameters), std::move(arguments), given, tune);
              }),
              py::arg("data_desc"), py::arg("target_shape"), py::arg("axes_mapping") = py::none(),

@@ -51,7 +51,9 @@ std::optional<std::pair<Axis, Axis>> factor(const Axis& axis, std::int64_t low_l
         if (low == 0 || digit->length % low != 0 || left % low != 0) return std::nullopt;
         const std::int64_t high = digit->length / low;
         if (low != 1) cut.second.digits.insert(cut.second.digits.begin(), Digit{low, digit->stride});
-        if (high != 1) cut.first.digits.insert(cut.first.digits.begin(), Digit{high, digit->stride * low});
+        std::int64_t stride = 0;
+        static_cast<void>(__builtin_mul_overflow(digit->stride, low, &stride));  // beyond 64 bits only of an empty array
+        if (high != 1) cut.first.digits.insert(cut.first.digits.begin(), Digit{high, stride});
         left /= low;
     }
     return cut;
