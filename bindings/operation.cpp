@@ -95,10 +95,10 @@ std::vector<View> apply(Op op, std::span<const std::int64_t> parameters, const V
 
 Dims order_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> like, std::int64_t itemsize) {
     Dims dense = dense_strides(list(shape), itemsize);
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return dense;
     std::int64_t total = itemsize;
     std::vector<std::size_t> axes;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        if (shape[axis] == 0) return dense;
         total *= shape[axis];
         if (shape[axis] > 1) axes.push_back(axis);
     }
