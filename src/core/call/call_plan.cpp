@@ -16,6 +16,9 @@
 namespace dnnmove {
 namespace {
 
+// More bytes than can be counted: of arrays that no machine holds, and of the others' extents where one is 0.
+constexpr std::int64_t kCountless = std::numeric_limits<std::int64_t>::max();
+
 constexpr std::int64_t kSmall = 256 * 1024;     // bytes; below, alignment beyond a vector is no use
 constexpr std::uintptr_t kSmallAlignment = 16;  // bytes; what every allocator gives
 
@@ -80,10 +83,10 @@ CallPlan::CallPlan(Title title, std::vector<Placement> inputs, std::vector<Place
         std::int64_t bytes = transfer.nest.itemsize;
         memory += heap_bytes(transfer.nest.loops);
         for (const Loop& loop : transfer.nest.loops) {
-            bytes *= loop.extent;
+            if (__builtin_mul_overflow(bytes, loop.extent, &bytes)) bytes = kCountless;
             if (loop.table) memory += heap_bytes(loop.table->src) + heap_bytes(loop.table->dst);
         }
-        if (__builtin_add_overflow(bytes_, bytes, &bytes_)) bytes_ = std::numeric_limits<std::int64_t>::max();
+        if (__builtin_add_overflow(bytes_, bytes, &bytes_)) bytes_ = kCountless;
     }
     if (bytes_ < kSmall) finest_ = kSmallAlignment;
     memory_.store(memory);
