@@ -1,6 +1,5 @@
 """Runs the command line, within the process and as one of its own; for its tests."""
 
-import signal
 import subprocess
 import sys
 
@@ -19,17 +18,18 @@ def invoke(*arguments, code=0):
     return done.stdout if code == 0 else done.stderr
 
 
+# A program that a shell starts in the background inherits that interrupts and hang-ups are ignored.
+HEED_SIGNALS = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
 def start(*arguments, **options):
-    command = [sys.executable, "-m", "dnnmove", *map(str, arguments)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals, **options
-    )
-
-
-def heed_signals():
-    """A program that a shell starts in the background inherits that interrupts and hang-ups are ignored."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+    command = [sys.executable, "-c", HEED_SIGNALS, "-m", "dnnmove", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 def ended(process, timeout=120):
