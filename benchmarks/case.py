@@ -12,11 +12,11 @@ ONE_MB = 1 << 20
 
 
 def dtype_of(name: str) -> np.dtype:
-    """The NumPy dtype of a case's dtype name; ``bfloat16`` comes from ml_dtypes."""
-    if name == "bfloat16":
+    """The NumPy dtype of a case's dtype name; ``bfloat16`` and the kinds of ``float8`` come from ml_dtypes."""
+    if name.startswith(("bfloat16", "float8")):
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(getattr(ml_dtypes, name))
     return np.dtype(name)
 
 

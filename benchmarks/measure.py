@@ -63,7 +63,8 @@ def check(problem: Problem, contestant: Contestant) -> None:
     if len(results) != len(problem.expected):
         raise WrongResultError(f"{len(results)} results instead of {len(problem.expected)}")
     for i, (got, want) in enumerate(zip(results, problem.expected, strict=True)):
-        if not same_bytes(np.asarray(got), want):
+        close = contestant.tolerance and np.allclose(got, want, rtol=contestant.tolerance, atol=contestant.tolerance)
+        if not (close or same_bytes(np.asarray(got), want)):
             raise WrongResultError(f"result {i} differs")
 
 
@@ -79,6 +80,9 @@ class Samples:
             "role": self.contestant.role,
             "statement": self.contestant.statement,
             "min": min(self.seconds),
+            "quartile": statistics.quantiles(self.seconds, n=4, method="inclusive")[0]
+            if len(self.seconds) > 1
+            else self.seconds[0],
             "median": statistics.median(self.seconds),
             "samples": len(self.seconds),
         }

@@ -119,6 +119,11 @@ class Problem:
         return sum(out.nbytes for out in self.outs)
 
     @property
+    def bytes_copied(self) -> int:
+        """What the ceiling copies."""
+        return self.bytes_written
+
+    @property
     def bytes_read(self) -> int:
         return self.parent.nbytes if self.case.source.windows else sum(array.nbytes for array in self.inputs)
 
@@ -150,6 +155,10 @@ def output_shapes(case: Case) -> list[tuple[int, ...]]:
 
 def bytes_needed(case: Case) -> tuple[int, int]:
     """Bytes of the source's and of the destination's arena, with room for alignment."""
+    if case.op == "pipeline":
+        from benchmarks.pipelines import problem
+
+        return problem.bytes_needed(case)
     shapes = output_shapes(case)
     slack = 4096 + 128 * (len(shapes) + len(case.params.get("lengths", ())))
     if case.op == "shuffle_forward":
@@ -176,6 +185,10 @@ def cut_input(case: Case, arena: Arena) -> tuple[list[np.ndarray], np.ndarray]:
 
 def build(case: Case, memory: Memory, threads: int) -> Problem:
     """Cuts the arrays of a case from the arenas and computes what is expected of it."""
+    if case.op == "pipeline":
+        from benchmarks.pipelines import problem
+
+        return problem.build(case, memory, threads)
     memory.reset()
     dtype = dtype_of(case.dtype)
     inputs, parent = cut_input(case, memory.src)

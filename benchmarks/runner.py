@@ -21,7 +21,7 @@ def gather(problem: operations.Problem, peers: dict[str, ModuleType]) -> tuple[l
     """The contestants that give the right bytes, and why the others do not take part."""
     refused: dict[str, str] = {}
     fill = problem.case.op == "broadcast"
-    found = ceiling.contestants(problem.memory, problem.bytes_written, problem.threads, fill)
+    found = ceiling.contestants(problem.memory, problem.bytes_copied, problem.threads, fill)
     mine = ours.contestants(problem)
     for contestant in mine:
         try:
@@ -66,6 +66,7 @@ def run_case(case: Case, memory: Memory, threads: int, peers: dict[str, ModuleTy
             "bytes_read": problem.bytes_read,
             "bytes_written": problem.bytes_written,
             "explain": ours.explain(problem),
+            "passes": ours.passes(problem),
             "contestants": {s.contestant.name: s.summary() for s in samples},
             "refused": refused,
         }

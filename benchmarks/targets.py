@@ -124,7 +124,14 @@ def verdicts(records: list[Record]) -> list[Verdict]:
         values = [(r.name, r.fraction) for r in records if key in r.targets and r.fraction and r.group in GRID]
         if values:
             found.append(_line(key, f">= {least:.2f} of the ceiling", values, least, _fraction))
-    found += _shuffle_forward(records) + _small(records) + _new_output(records) + _chains(records) + _runtime(records)
+    found += (
+        _shuffle_forward(records)
+        + _small(records)
+        + _new_output(records)
+        + _chains(records)
+        + _pipelines(records)
+        + _runtime(records)
+    )
     return found
 
 
@@ -184,6 +191,22 @@ def _chains(records: list[Record]) -> list[Verdict]:
     torch = _ratios(chains, "torch")
     if torch:
         found.append(_line("a chain against torch's steps", ">= 3x", torch, 3.0, _times))
+    return found
+
+
+def _pipelines(records: list[Record]) -> list[Verdict]:
+    pipelines = [r for r in records if "pipelines" in r.targets]
+    found = []
+    peers = [(r.name, r.best_peer[1]) for r in pipelines if r.best_peer]
+    if peers:
+        found.append(_line("a pipeline against the best peer", "never slower (>= 0.97)", peers, NEVER_SLOWER, _times))
+        found.append(_average("a pipeline against the best peer", "geomean >= 2x", peers, 2.0, _times))
+    moved = 16 << 20
+    fractions = [(r.name, r.fraction) for r in pipelines if r.fraction and r.bytes_read + r.bytes_written > moved]
+    if fractions:
+        found.append(
+            _average("a pipeline that moves 16 MB", "geomean >= 0.70 of the ceiling", fractions, 0.7, _fraction)
+        )
     return found
 
 

@@ -23,7 +23,7 @@ from benchmarks.measure import WrongResultError, check  # noqa: E402
 from benchmarks.memory import Memory  # noqa: E402
 from benchmarks.results import Record  # noqa: E402
 
-OTHER_TARGETS = {"ShuffleForward", "small calls", "new output", "chains"}
+OTHER_TARGETS = {"ShuffleForward", "small calls", "new output", "chains", "pipelines"}
 
 
 def record(name: str, ours: float, ceiling: float, peers: dict[str, float], **more: object) -> Record:
@@ -127,6 +127,19 @@ def test_verdicts_name_what_misses() -> None:
     assert [name for name, _ in verdicts["rows", ">= 0.95 of the ceiling"].misses] == ["transpose/slow"]
     assert targets.family_ratio(fast, "torch") == 4.0
     assert all(v.met for v in targets.verdicts([fast]))
+
+
+def test_pipelines_have_targets_of_their_own() -> None:
+    pipelines = [
+        record(f"pipeline/{i}", 1.0, f, {"torch": 3.0}, targets=["pipelines"]) for i, f in enumerate((0.8, 0.7))
+    ]
+    verdicts = {v.target: v for v in targets.verdicts(pipelines) if v.what.startswith("a pipeline")}
+    assert verdicts["geomean >= 2x"].met
+    assert verdicts["geomean >= 0.70 of the ceiling"].met
+    slow = record("pipeline/slow", 4.0, 0.1, {"torch": 3.0}, targets=["pipelines"])
+    verdicts = {v.target: v for v in targets.verdicts([slow]) if v.what.startswith("a pipeline")}
+    assert not any(v.met for v in verdicts.values())
+    assert [name for name, _ in verdicts["never slower (>= 0.97)"].misses] == ["pipeline/slow"]
 
 
 def test_comparison_lists_what_became_slower() -> None:

@@ -5,7 +5,19 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-PEERS = ("numpy", "torch", "openvino", "onnxruntime", "jax", "onednn")
+PEERS = (
+    "numpy",
+    "torch",
+    "torch_compile",
+    "openvino",
+    "onnxruntime",
+    "jax",
+    "onednn",
+    "cv2",
+    "mkl",
+    "hptt",
+    "tools",
+)
 
 
 def load_peers(names: tuple[str, ...], threads: int) -> tuple[dict[str, ModuleType], dict[str, str]]:

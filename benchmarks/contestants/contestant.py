@@ -28,6 +28,7 @@ class Contestant:
     result: Callable[[dict[str, Any]], list[np.ndarray]] | None = None
     role: str = "peer"  # "ceiling", "ours" or "peer"
     checked: bool = True  # False for what is timed beside the case and does not compute its result
+    tolerance: float = 0.0  # of results of other arithmetic; 0: every byte has to be right
 
     def run_once(self) -> dict[str, Any]:
         """Runs the statement once, untimed; returns its namespace."""

@@ -61,7 +61,7 @@ def function(problem: Problem, w: Worded) -> Callable[..., Any]:
 
 def contestants(problem: Problem) -> list[Contestant]:
     case = problem.case
-    if case.op == "shuffle_forward":
+    if case.op in ("pipeline", "shuffle_forward"):
         raise UnsupportedError("not compared")
     if _threads != _pool:
         raise UnsupportedError(f"XLA's pool keeps its {_pool} of {machine.cpus()} threads")

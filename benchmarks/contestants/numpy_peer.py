@@ -52,6 +52,10 @@ def small(problem: Problem) -> list[Contestant]:
 
 def contestants(problem: Problem) -> list[Contestant]:
     case = problem.case
+    if case.op == "pipeline":
+        from benchmarks.contestants import pipeline_peers
+
+        return pipeline_peers.numpy(problem)
     if case.op == "chain":
         from benchmarks.contestants import chain_peers
 

@@ -79,7 +79,7 @@ def session(problem: Problem, w: Worded) -> tuple[Any, list[str], list[str]]:
 
 
 def contestants(problem: Problem) -> list[Contestant]:
-    if problem.case.op in ("chain", "shuffle_forward"):
+    if problem.case.op in ("chain", "pipeline", "shuffle_forward"):
         raise UnsupportedError("not compared")
     if not problem.dense_input:
         raise UnsupportedError("ONNX Runtime takes dense inputs only")

@@ -67,7 +67,7 @@ def tensor(array: np.ndarray) -> Any:
 
 
 def contestants(problem: Problem) -> list[Contestant]:
-    if problem.case.op in ("chain", "shuffle_forward"):
+    if problem.case.op in ("chain", "pipeline", "shuffle_forward"):
         raise UnsupportedError("not compared")
     if not problem.dense_input:
         raise UnsupportedError("OpenVINO takes dense inputs only")

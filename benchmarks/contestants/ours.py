@@ -92,9 +92,11 @@ def chain_steps(problem: Problem) -> list[Contestant]:
 
 def out_names(problem: Problem) -> dict[str, Any]:
     case, outs = problem.case, problem.outs
-    several = case.op == "split" or (case.op == "chain" and len(outs) > 1)
+    several = case.op == "split" or (case.op in ("chain", "pipeline") and len(outs) > 1)
     names = {"out": tuple(outs) if several else outs[0]}
-    if case.op == "concat":
+    if case.op == "pipeline" and len(problem.inputs) > 1:
+        names["x"] = problem.inputs
+    elif case.op == "concat":
         names["xs"] = problem.inputs
     else:
         names["x"] = problem.inputs[0]
@@ -117,6 +119,8 @@ def contestants(problem: Problem) -> list[Contestant]:
 
         return shuffle_forward.ours(problem)
     names = out_names(problem)
+    if case.op == "pipeline":
+        return [ready("ours", "f(x", names | {"f": problem.built})]
     if case.op == "chain":
         names["f"] = chain(problem)
         return [ready("ours", "f(x", names), *chain_steps(problem)]
@@ -144,6 +148,13 @@ def contestants(problem: Problem) -> list[Contestant]:
     return result
 
 
+def passes(problem: Problem) -> int:
+    """Trips through memory; more than one is for chains to say."""
+    if problem.case.op == "pipeline":
+        return int(problem.built.passes)
+    return int(chain(problem).passes) if problem.case.op == "chain" else 1
+
+
 def explain(problem: Problem) -> str:
     """How dnnmove runs the case, or nothing where this cannot be asked."""
     try:
@@ -151,6 +162,8 @@ def explain(problem: Problem) -> str:
             from benchmarks.contestants import shuffle_forward
 
             return shuffle_forward.explain(problem)
+        if problem.case.op == "pipeline":
+            return str(problem.built.explain())
         runner = chain(problem) if problem.case.op == "chain" else primitive(problem)
         return str(runner.explain())
     except Exception:

@@ -103,6 +103,10 @@ def small(problem: Problem, w: Worded, x: Any) -> list[Contestant]:
 
 def contestants(problem: Problem) -> list[Contestant]:
     case = problem.case
+    if case.op == "pipeline":
+        from benchmarks.contestants import pipeline_peers
+
+        return pipeline_peers.torch(problem)
     if case.op == "chain":
         from benchmarks.contestants import chain_peers
 

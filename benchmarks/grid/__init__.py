@@ -16,6 +16,7 @@ OPERATIONS = (
     "new_output",
     "small",
     "chain",
+    "pipelines",
     "threads",
     "planning",
     "tuned",
