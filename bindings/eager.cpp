@@ -353,6 +353,16 @@ PyCFunction as_method(FastFunction function) {
 
 }  // namespace
 
+PyObject* shuffle_axis_1(PyObject* data, PyObject* group, bool inverse) noexcept {
+    return guarded([&] {
+        Call call(inverse ? Op::shuffle : Op::shuffle_channels);
+        call.key.push(1);
+        call.key.push(parse_integer(group, "group"));
+        call.close();
+        return call_single(call, data, nullptr, "data");
+    });
+}
+
 void register_eager(PyObject* module) {
     constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;
     static PyMethodDef functions[] = {

@@ -5,6 +5,10 @@
 
 namespace dnnmove {
 
+// shuffle_channels on axis 1 and its inverse, shuffle with `group` as the group's size, for calls that begin in C: a new
+// reference, or null with an exception set.
+PyObject* shuffle_axis_1(PyObject* data, PyObject* group, bool inverse) noexcept;
+
 // Adds shuffle, shuffle_backward, shuffle_channels, transpose, variadic_split, split, broadcast and
 // concat to `module`. Throws PythonError.
 void register_eager(PyObject* module);

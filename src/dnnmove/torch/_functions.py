@@ -16,39 +16,22 @@ from dnnmove.torch._direct import DIRECT, differentiable, readable, way
 __all__ = ["broadcast", "channel_shuffle", "concatenated", "transpose", "variadic_split"]
 
 _compiling = torch.compiler.is_compiling
-_torch_threads = torch.get_num_threads
-# On one thread the shuffle of so few bytes takes less time than autograd's node in Python takes more than one in C++.
-_FEW_BYTES = 32 << 10
+_shuffled = _core._channel_shuffle
+_MOST_NODES = 1024  # one for each number of groups
 _INTS = frozenset([int])
 
 
-@functools.lru_cache(maxsize=1024, typed=True)
+@functools.lru_cache(maxsize=_MOST_NODES, typed=True)
 def _shuffle_node(groups: int) -> Callable[[Any], Any]:
     def backward(ctx: Any, gradient: Any) -> Any:
         channels = gradient.shape[1]
         return channel_shuffle(gradient, channels // groups if channels != 0 else 1)
 
-    def short_way_back(ctx: Any, gradient: Any) -> Any:
-        if way(gradient) == DIRECT:
-            try:
-                return _core.shuffle(gradient, 1, groups)  # whose groups have `groups` channels each
-            except (TypeError, ValueError):
-                pass
-        return backward(ctx, gradient)
-
-    return differentiable(
-        "ChannelShuffle", lambda ctx, x: _core.shuffle_channels(x, 1, groups), backward, short_way_back
-    )
-
-
-def _by_torch(x: Any, groups: Any) -> Any:
-    """torch's own shuffle, of the same bits and strides; None where there is none of `x`."""
-    if not (x.is_contiguous() or x.is_contiguous(memory_format=torch.channels_last)):
-        return None
-    try:
-        return torch.channel_shuffle(x, groups)
-    except (RuntimeError, TypeError):
-        return None
+    forward, short_way_back = _core._shuffle_methods((groups, backward))
+    node = differentiable("ChannelShuffle", forward, backward, short_way_back)
+    if type(groups) is int and len(_core._shuffle_nodes) < _MOST_NODES:
+        _core._shuffle_nodes[groups] = node
+    return node
 
 
 def channel_shuffle(x: torch.Tensor, groups: int) -> torch.Tensor:
@@ -97,20 +80,17 @@ def channel_shuffle(x: torch.Tensor, groups: int) -> torch.Tensor:
     """
     if _compiling():
         return _operators.channel_shuffle(x, groups)
-    taken = way(x)
-    if taken:
-        try:
-            if taken == DIRECT:
-                return _core.shuffle_channels(x, 1, groups)
-            if 0 < x.nbytes <= _FEW_BYTES and _torch_threads() == 1:
-                result = _by_torch(x, groups)
-                if result is not None:
-                    return result
-            return _shuffle_node(groups)(x)
-        except (TypeError, ValueError):
-            pass  # the other way refuses in this function's words, or takes what the engine does not
-    elif has_torch_function_unary(x):
-        return handle_torch_function(channel_shuffle, (x,), x, groups)
+    try:
+        result = _shuffled(x, groups)
+        if result is NotImplemented:
+            result = _shuffle_node(groups)(x)
+    except (TypeError, ValueError):
+        pass  # the other way refuses in this function's words, or takes what the engine does not
+    else:
+        if result is not None:
+            return result
+        if has_torch_function_unary(x):
+            return handle_torch_function(channel_shuffle, (x,), x, groups)
     readable(x)
     return _operators.channel_shuffle(x, _shapes.shuffled(x.shape, groups))
 
