@@ -53,6 +53,80 @@ def check(lazy, expected):
     assert_same(np.asarray(lazy.compute(scheduler="threads", num_workers=2)), expected)
 
 
+@given(chunked(min_dims=0), st.data())
+def test_steps_that_arrange_axes(case, data):
+    x, lazy, _ = case
+    axes = st.integers(-x.ndim, x.ndim - 1)
+    several = st.lists(st.integers(0, max(x.ndim - 1, 0)), unique=True, max_size=x.ndim)
+    check(dd.squeeze(lazy), dm.squeeze(x))
+    ones = tuple(axis for axis in data.draw(several) if x.shape[axis] == 1)
+    check(dd.squeeze(lazy, ones), np.squeeze(x, ones))
+    check(dd.expand_dims(lazy, (0, -1)), np.expand_dims(x, (0, -1)))
+    flipped = tuple(data.draw(several)) if x.ndim else ()
+    check(dd.flip(lazy, flipped), dm.flip(x, flipped))
+    check(dd.flatten(lazy), x.reshape(-1))
+    shift = data.draw(st.integers(-20, 20))
+    check(dd.roll(lazy, shift), dm.roll(x, shift))
+    if x.ndim:
+        a, b = sorted(axis % x.ndim for axis in (data.draw(axes), data.draw(axes)))
+        check(dd.swapaxes(lazy, a - x.ndim, b), np.swapaxes(x, a, b).copy())
+        check(dd.moveaxis(lazy, a, b - x.ndim), np.moveaxis(x, a, b).copy())
+        check(dd.roll(lazy, (shift, 3, -1), (a, b, a)), dm.roll(x, (shift, 3, -1), (a, b, a)))
+        check(dd.roll(lazy, shift, b), dm.roll(x, shift, b))
+        check(dd.flatten(lazy, a, b), dm.flatten(x, a, b))
+        names = [f"n{axis}" for axis in range(x.ndim)]
+        order = data.draw(st.permutations(names))
+        merged = [
+            " ".join(order),
+            f"({order[0]}) {' '.join(order[1:])}",
+            f"({' '.join(order)})",
+            f"1 {' '.join(order)}",
+        ]
+        pattern = f"{' '.join(names)} -> {data.draw(st.sampled_from(merged))}"
+        check(dd.rearrange(lazy, pattern, n0=x.shape[0]), dm.rearrange(x, pattern))
+        check(dd.rearrange(lazy, f"{names[0]} ... -> ... {names[0]}"), dm.rearrange(x, "a ... -> ... a"))
+        check(
+            dd.repeat(lazy, f"{names[0]} ... -> r ({names[0]} s) ...", r=2, s=3), dm.repeat(x, "a ... -> 2 (a 3) ...")
+        )
+
+
+@given(chunked(divisible=True), st.data())
+def test_steps_that_regroup_elements(case, data):
+    x, lazy, axis = case
+    length = x.shape[axis]
+    at = axis - x.ndim * data.draw(st.integers(0, 1))
+    size = data.draw(some.divisors(length))
+    for sizes in ((size, -1), (-1, size), (length // size, size, 1)):
+        if length or -1 not in sizes:
+            check(dd.unflatten(lazy, at, sizes), dm.unflatten(x, axis, sizes))
+    places = data.draw(st.lists(st.integers(-length, length - 1), max_size=9)) if length else []
+    check(dd.take(lazy, places, at), dm.take(x, places, axis))
+    each = data.draw(st.lists(st.integers(0, 3), min_size=length, max_size=length))
+    check(dd.repeat_elements(lazy, each, at), dm.repeat_elements(x, each, axis))
+    check(dd.repeat_elements(lazy, 3, at), dm.repeat_elements(x, 3, axis))
+    reps = data.draw(st.lists(st.integers(0, 2), max_size=x.ndim + 1))
+    check(dd.tile(lazy, reps), dm.tile(x, reps))
+    if length:
+        window = data.draw(st.integers(1, length))
+        check(dd.unfold(lazy, at, window, 2), dm.unfold(x, axis, window, 2))
+
+
+@given(st.sampled_from([1, 2, 3]), st.data())
+def test_steps_on_images(block, data):
+    n, c, h, w = (data.draw(st.integers(0, 3)) for _ in range(4))
+    cut = st.integers(1, 5)
+
+    def lazy(x):
+        return da.from_array(x, chunks=tuple(data.draw(cut) for _ in x.shape))
+
+    deep = some.dense((n, c * block**2, h, w), "i4")
+    for name, arguments in (("pixel_shuffle", ()), ("depth_to_space", ("DCR",)), ("depth_to_space", ("CRD",))):
+        check(getattr(dd, name)(lazy(deep), block, *arguments), getattr(dm, name)(deep, block, *arguments))
+    wide = some.dense((n, c, h * block, w * block), "i4")
+    for name in ("pixel_unshuffle", "space_to_depth"):
+        check(getattr(dd, name)(lazy(wide), block), getattr(dm, name)(wide, block))
+
+
 @given(chunked(divisible=True), st.data())
 def test_shuffles(case, data):
     x, lazy, axis = case
@@ -202,10 +276,30 @@ LAZY = da.from_array(X, chunks=2)
         ("broadcast", ((4, 6, 3), (0, 2, 1), "explicit")),
         ("broadcast", ((4, 6, 3), None, "wrong")),
         ("broadcast", ((-1, 6, 3),)),
+        ("squeeze", (0,)),
+        ("squeeze", (3,)),
+        ("expand_dims", ((0, 0),)),
+        ("moveaxis", (0, (1, 2))),
+        ("swapaxes", (0, 3)),
+        ("flatten", (2, 1)),
+        ("unflatten", (1, (4, -1))),
+        ("flip", ((0, 0),)),
+        ("roll", (1.5, 0)),
+        ("roll", ((1, 2), (0, 1, 2))),
+        ("rearrange", ("a b -> b a",)),
+        ("repeat", ("a b c -> a b c d",)),
+        ("tile", ((-1,),)),
+        ("repeat_elements", ((1, 2), 0)),
+        ("take", ((6,), 1)),
+        ("unfold", (0, 5)),
+        ("pixel_shuffle", (3,)),
+        ("pixel_unshuffle", (2,)),
+        ("space_to_depth", (0,)),
+        ("depth_to_space", (2, "ABC")),
     ],
 )
 def test_errors_are_those_of_the_eager_functions(name, arguments):
-    with pytest.raises((TypeError, ValueError)) as eager:
+    with pytest.raises((TypeError, ValueError, IndexError)) as eager:
         getattr(dm, name)(X, *arguments)
     with pytest.raises(type(eager.value)) as lazy:
         getattr(dd, name)(LAZY, *arguments)
@@ -246,7 +340,21 @@ def test_unknown_chunks(errors_name):
     same(dd.variadic_split(unknown, -1, [1, -1])[1], kept[:, :, 1:].copy())
     same(dd.concat([unknown, unknown]), np.concatenate([kept, kept]))
     same(dd.concat([unknown], 1), kept)
+    same(dd.flip(unknown), np.flip(kept).copy())
+    same(dd.roll(unknown, 1, (1, 2)), dm.roll(kept, 1, (1, 2)))
+    same(dd.take(unknown, [3, 0], 1), kept[:, [3, 0]])
+    same(dd.repeat_elements(unknown, 2, 0), np.repeat(kept, 2, 0))
+    same(dd.flatten(unknown), kept.reshape(-1))
+    same(dd.rearrange(unknown, "n (a b) c -> n c b a", a=2), dm.rearrange(kept, "n (a b) c -> n c b a", a=2))
     for call in (
+        lambda: dd.squeeze(unknown),
+        lambda: dd.squeeze(unknown, 0),
+        lambda: dd.roll(unknown, 1),
+        lambda: dd.roll(unknown, 1, 0),
+        lambda: dd.take(unknown, [2], 0),
+        lambda: dd.unfold(unknown, 0, 2),
+        lambda: dd.unflatten(unknown, 0, (3, -1)),
+        lambda: dd.rearrange(unknown, "(n m) a b -> n m a b", m=3),
         lambda: dd.shuffle(unknown, 0, 1),
         lambda: dd.split(unknown, 0, 3),
         lambda: dd.variadic_split(unknown, 0, [3]),
@@ -256,6 +364,7 @@ def test_unknown_chunks(errors_name):
     errors_name(ValueError, lambda: dd.concat([unknown, unknown], 1), "arrays[0].shape[0] must be known")
     errors_name(ValueError, lambda: dd.concat([unknown, LAZY.astype("i4")[:, :4, :2]], 1), "arrays[0].shape[0] must")
     errors_name(np.exceptions.AxisError, lambda: dd.split(unknown, 5, 3), "axis (5)")
+    errors_name(np.exceptions.AxisError, lambda: dd.flip(unknown, 5), "axis (5)")
 
 
 def test_nothing_runs_before_it_is_asked_for():
@@ -269,6 +378,9 @@ def test_nothing_runs_before_it_is_asked_for():
         *dd.split(x, 0, 2),
         dd.broadcast(x, (2, 4, 6, 3)),
         dd.concat([x, x]),
+        dd.flip(x),
+        dd.roll(x, 1, 0),
+        dd.rearrange(x, "a b c -> (c a) b"),
         dd.chain(dm.Chain(dm.MemoryDesc((4, 6, 3), "f4")).transpose())(x),
     ):
         assert isinstance(lazy, da.Array)
@@ -281,6 +393,13 @@ def test_only_the_axis_that_must_be_whole_is_rechunked():
     assert dd.variadic_split(x, 1, [4, 8])[1].chunks == ((2, 2, 2, 2), (1, 5, 2), (4, 2))
     assert dd.concat([x, x], 2).chunks == ((2, 2, 2, 2), (5, 5, 2), (4, 2, 4, 2))
     assert dd.broadcast(x, (3, 8, 12, 6)).chunks[1:] == x.chunks
+    assert dd.flip(x, 1).chunks == ((2, 2, 2, 2), (2, 5, 5), (4, 2))
+    assert dd.unflatten(x, 0, (4, 2)).chunks == ((1, 1, 1, 1), (2,), (5, 5, 2), (4, 2))
+    assert dd.unflatten(x, 1, (3, 4)).chunks == ((2, 2, 2, 2), (3,), (4,), (4, 2))
+    assert dd.flatten(x, 0, 1).chunks == ((24, 24, 24, 24), (4, 2))
+    assert dd.rearrange(x, "a (b c) d -> d b (a c)", b=3).chunks == ((4, 2), (3,), (32,))
+    assert dd.repeat_elements(x, 2, 1).chunks == ((2, 2, 2, 2), (10, 10, 4), (4, 2))
+    assert dd.pixel_unshuffle(x, 2).chunks == ((32,), (6,), (2, 1))
     big = da.zeros((2000, 1), chunks=500)
     assert max(dd.broadcast(big, (2000, 10**6)).chunks[1]) < 10**6  # dask's limit for a chunk
 
@@ -293,6 +412,9 @@ def test_tasks_have_names():
         (dd.split(LAZY, 0, 2)[0], "dnnmove-split"),
         (dd.broadcast(LAZY, (2, 4, 6, 3)), "dnnmove-broadcast"),
         (dd.concat([LAZY]), "dnnmove-concat"),
+        (dd.flip(LAZY), "dnnmove-flip"),
+        (dd.roll(LAZY, 1, 0), "dnnmove-roll"),
+        (dd.rearrange(LAZY, "a b c -> c b a"), "dnnmove-rearrange"),
         (mapped(LAZY), "dnnmove-chain"),
     ):
         assert key_split(lazy.name) == name
@@ -324,6 +446,10 @@ def test_results_may_be_written_to():
         dd.broadcast(lazy, (6,)),
         dd.transpose(lazy),
         dd.shuffle(lazy, 0, 1),
+        dd.roll(lazy, 0, 0),
+        dd.flip(lazy, ()),
+        dd.squeeze(lazy),
+        dd.tile(lazy, 1),
     ):
         result.compute(scheduler="sync")[:] = -1
     assert x.tolist() == list(range(6))

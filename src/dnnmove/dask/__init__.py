@@ -21,6 +21,17 @@ try:
 except ImportError as error:
     raise ImportError("dnnmove.dask needs dask: pip install dnnmove[dask]") from error
 
+from dnnmove.dask._arranging import (
+    expand_dims,
+    flatten,
+    flip,
+    moveaxis,
+    rearrange,
+    roll,
+    squeeze,
+    swapaxes,
+    unflatten,
+)
 from dnnmove.dask._chain import ChainOverBlocks, chain
 from dnnmove.dask._functions import (
     broadcast,
@@ -32,16 +43,45 @@ from dnnmove.dask._functions import (
     transpose,
     variadic_split,
 )
+from dnnmove.dask._regrouping import (
+    depth_to_space,
+    pixel_shuffle,
+    pixel_unshuffle,
+    repeat,
+    repeat_elements,
+    space_to_depth,
+    take,
+    tile,
+    unfold,
+)
 
 __all__ = [
     "ChainOverBlocks",
     "broadcast",
     "chain",
     "concat",
+    "depth_to_space",
+    "expand_dims",
+    "flatten",
+    "flip",
+    "moveaxis",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "rearrange",
+    "repeat",
+    "repeat_elements",
+    "roll",
     "shuffle",
     "shuffle_backward",
     "shuffle_channels",
+    "space_to_depth",
     "split",
+    "squeeze",
+    "swapaxes",
+    "take",
+    "tile",
     "transpose",
+    "unflatten",
+    "unfold",
     "variadic_split",
 ]
