@@ -18,7 +18,7 @@ def numpy(problem: PipelineProblem) -> list[Contestant]:
     names = {"run": problem.pipeline.numpy, "xs": problem.inputs, "outs": problem.outs, "copyto": np.copyto}
     into = "for y, r in zip(outs, run(xs)): copyto(y.reshape(r.shape), r)"
     names["copy"] = lambda results: [
-        np.ascontiguousarray(r).reshape(y.shape) for y, r in zip(problem.outs, results, strict=True)
+        np.ascontiguousarray(r, y.dtype).reshape(y.shape) for y, r in zip(problem.outs, results, strict=True)
     ]
     return [
         Contestant("numpy", into, names),
@@ -26,10 +26,12 @@ def numpy(problem: PipelineProblem) -> list[Contestant]:
     ]
 
 
-def tensor_of(array: np.ndarray, integers: bool = False) -> Any:
-    """The array as a tensor of its own dtype, or of integers or bytes where torch's NumPy has none such."""
+def tensor_of(array: np.ndarray, integers: bool = False, words: bool = False) -> Any:
+    """The array as a tensor of its own dtype, or of `integers` where NumPy has no such dtype, or of `words` always."""
     import torch
 
+    if words:
+        return torch.from_numpy(array.view(f"i{array.itemsize}"))
     named = {"bfloat16": (np.int16, torch.bfloat16), "float8_e4m3fn": (np.uint8, torch.float8_e4m3fn)}
     if array.dtype.name in named:
         bits, dtype = named[array.dtype.name]
@@ -48,9 +50,9 @@ def array_of(tensor: Any, like: np.ndarray) -> np.ndarray:
 
 
 def _torch_ways(problem: PipelineProblem, name: str, wrap: Callable[..., Any], integers: bool) -> list[Contestant]:
-    xs = [tensor_of(array, integers) for array in problem.inputs]
-    outs = [tensor_of(array, integers) for array in problem.outs]
-    run = problem.pipeline.torch
+    run, words = problem.pipeline.torch, problem.pipeline.words
+    xs = [tensor_of(array, integers, words) for array in problem.inputs]
+    outs = [tensor_of(array, integers and not problem.pipeline.converts, words) for array in problem.outs]
 
     def into(xs: Tensors, outs: Tensors) -> None:
         for out, result in zip(outs, run(xs), strict=True):

@@ -15,7 +15,7 @@ from benchmarks.memory import Memory
 from benchmarks.pipelines.catalogue import BY_NAME, PIPELINES
 from benchmarks.report import table
 from benchmarks.results import NEVER_SLOWER, Record, geomean, seconds, show_bytes
-from benchmarks.runner import run_case
+from benchmarks.runner import progress, run_case
 
 LARGE = 16 << 20  # bytes that have to move before the ceiling is the measure
 TAKE_PART = ("numpy", "torch", "torch_compile", "onednn", "cv2", "mkl", "hptt", "tools")
@@ -98,10 +98,11 @@ def main(arguments: list[str] | None = None) -> int:
     needs = [operations.bytes_needed(case) for case in cases]
     memory = Memory(max(n[0] for n in needs), max(n[1] for n in needs))
     records = []
-    for case in cases:
+    for i, case in enumerate(cases, 1):
         with machine.exclusive():
             record = run_case(case, memory, threads, peers, Method(budget=options.seconds, settle=0.006))
         records.append(record)
+        print(progress(f"[{i}/{len(cases)}]", record), file=sys.stderr, flush=True)
         for name, reason in record.refused.items():
             if not reason.startswith("not compared"):
                 print(f"{case.name}: {name} takes no part: {reason}", file=sys.stderr)

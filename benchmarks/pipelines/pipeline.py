@@ -61,6 +61,8 @@ class Pipeline:
     numpy: Callable[[Arrays], Arrays]
     torch: Callable[[list[Any]], list[Any]]
     read: float = 1.0
+    converts: bool = False  # its results have another dtype
+    words: bool = False  # torch gets integers of the elements' size
     tools: dict[str, Callable[[Arrays], Callable[[], Any]]] = field(default_factory=dict)
     tolerance: float = 0.0
 

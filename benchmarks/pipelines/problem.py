@@ -59,7 +59,8 @@ def make_finite(array: np.ndarray) -> None:
 
 def copies(inputs: Arrays, results: Arrays, outs: Arrays) -> Pairs | None:
     """The strided copies that do the job, if NumPy needs no copy before."""
-    if not all(any(np.may_share_memory(result, x) for x in inputs) for result in results):
+    same = all(result.dtype == out.dtype for result, out in zip(results, outs, strict=True))
+    if not (same and all(any(np.may_share_memory(result, x) for x in inputs) for result in results)):
         return None
     return [(out.reshape(result.shape), result) for out, result in zip(outs, results, strict=True)]
 
