@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "chain.hpp"
 #include "dtype.hpp"
 #include "errors.hpp"
 #include "gil.hpp"
@@ -46,10 +47,12 @@ BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::si
     sources.push_back(Port{onednn::kArgSrc, "src", src});
     const std::vector<Dims>& outputs = chain.outputs();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-        destinations.push_back(splits_ ? Port{onednn::kArgMultipleDst + static_cast<int>(i), "dst[" + std::to_string(i) + "]",
-                                              MemoryDesc::dense(outputs[i], src.dtype)}
-                                       : Port{onednn::kArgDst, "dst", MemoryDesc::dense(outputs[i], src.dtype)});
+        MemoryDesc desc = output_desc(src, chain, i);
+        if (chain.changes_elements()) types_.push_back(ResultType::of(PyRef::share(desc.dtype.ptr())));
+        destinations.push_back(splits_ ? Port{onednn::kArgMultipleDst + static_cast<int>(i), "dst[" + std::to_string(i) + "]", std::move(desc)}
+                                       : Port{onednn::kArgDst, "dst", std::move(desc)});
     }
+    for (const ResultType& each : types_) type_list_.push_back(&each);
     for (const chain::Written& written : folded_.intermediates) {
         places_.push_back(scratch_bytes_);
         scratch_bytes_ += (written.mosaic.bytes() + kAlignment - 1) / kAlignment * kAlignment;
@@ -75,7 +78,7 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vecto
     std::vector<Placement> outputs;
     for (std::size_t i = 0; i < destinations.size(); ++i) {
         const Layout& layout = destinations[i].desc.layout;
-        outputs.push_back(place(layout.dims, strides.empty() ? layout.strides : strides[i], source.itemsize));
+        outputs.push_back(place(layout.dims, strides.empty() ? layout.strides : strides[i], layout.itemsize));
     }
     for (const chain::Written& written : folded_.intermediates) {
         const Dims& shape = written.mosaic.shape();
@@ -134,7 +137,7 @@ PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
         x.fetch("x", again);
         out[0].fetch("out", false);
         const auto other = for_source(x, "x");
-        check_out(out[0], x, "out", "x");
+        check_output(out[0], x, 0, "out");
         return (other ? *other : *this).call_into(x, out);
     }
     if (!PyTuple_Check(out_object) && !PyList_Check(out_object)) {
@@ -151,7 +154,7 @@ PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
     x.fetch("x", again);
     outs.fetch("out", again);
     const auto other = for_source(x, "x");
-    for (std::size_t i = 0; i < outs.size(); ++i) check_out(outs[i], x, {"out", i}, "x");
+    for (std::size_t i = 0; i < outs.size(); ++i) check_output(outs[i], x, i, {"out", i});
     return outs.size() == 0 ? items : (other ? *other : *this).call_into(x, outs);
 }
 
@@ -159,15 +162,21 @@ PyRef BuiltChain::call_new(Operand& x) const {
     const int threads = get_num_threads();
     if (folded_.passes > 1) return call_staged(*row_major_, x, nullptr, threads);
     const CallPlan& plan = *row_major_->front();
-    return splits_ ? run_split(plan, x, nullptr, "x", threads) : run_single(plan, x, nullptr, "x", threads);
+    for (const ResultType& each : types_) check_result_type(each, x);
+    return splits_ ? run_split(plan, x, nullptr, "x", threads, types()) : run_single(plan, x, nullptr, "x", threads, type(0));
 }
 
 PyRef BuiltChain::call_into(Operand& x, const Operands& outs) const {
     const int threads = get_num_threads();
     const auto plans = plans_for(&outs[0], outs.size());
     if (folded_.passes > 1) return call_staged(*plans, x, &outs[0], threads);
-    return splits_ ? run_split(*plans->front(), x, &outs, "x", threads)
-                   : run_single(*plans->front(), x, &outs[0], "x", threads);
+    return splits_ ? run_split(*plans->front(), x, &outs, "x", threads, types())
+                   : run_single(*plans->front(), x, &outs[0], "x", threads, type(0));
+}
+
+void BuiltChain::check_output(const Operand& out, const Operand& x, std::size_t output, const ArgumentName& name) const {
+    if (const ResultType* const own = type(output)) return check_out(out, *own, name);
+    check_out(out, x, name, "x");
 }
 
 PyRef BuiltChain::call_staged(const Plans& plans, Operand& x, const Operand* outs, int threads) const {
@@ -176,9 +185,10 @@ PyRef BuiltChain::call_staged(const Plans& plans, Operand& x, const Operand* out
     std::vector<NewArray> results(outs == nullptr ? count : 0);
     if (outs != nullptr) check_overlap(*plans.front(), &x, 1, "x", outs, count);
     bool ran_python = false;
+    for (const ResultType& each : types_) check_result_type(each, x);
     for (std::size_t i = 0; i < count; ++i) {
         if (outs == nullptr) {
-            ran_python = results[i].make(x, destinations[i].desc.layout.dims, {}) || ran_python;
+            ran_python = results[i].make(x, destinations[i].desc.layout.dims, {}, type(i)) || ran_python;
             dsts[i] = results[i].data();
         } else {
             dsts[i] = outs[i].data();
@@ -194,7 +204,7 @@ PyRef BuiltChain::call_staged(const Plans& plans, Operand& x, const Operand* out
         call.emplace(title, impl_info(), passes());
         call->add_source(x);
         const std::vector<Placement>& outputs = plans.front()->outputs();
-        for (std::size_t i = 0; i < count; ++i) call->add_destination(outputs[i].shape, outputs[i].strides);
+        for (std::size_t i = 0; i < count; ++i) call->add_destination(outputs[i].shape, outputs[i].strides, type(i));
     }
     {
         const torch_tensors::OnItsThreads team(x.kind() == Operand::Kind::torch);

@@ -12,6 +12,7 @@
 #include "call.hpp"
 #include "chain/chain.hpp"
 #include "chain/fold.hpp"
+#include "element_type.hpp"
 #include "executable.hpp"
 #include "pyref.hpp"
 #include "runtime/recent.hpp"
@@ -62,6 +63,11 @@ private:
     Scratch take_scratch() const;
     void give_back(Scratch block) const noexcept;
 
+    // Of all outputs; null where they are the source's.
+    const ResultType* const* types() const { return types_.empty() ? nullptr : type_list_.data(); }
+    const ResultType* type(std::size_t output) const { return types_.empty() ? nullptr : &types_[output]; }
+    // Writeable, of the output's dtype.
+    void check_output(const Operand& out, const Operand& x, std::size_t output, const ArgumentName& name) const;
     Title title_of(std::size_t pass) const;
     // `strides` in bytes, one list per output; empty where all are row-major.
     std::shared_ptr<const Plans> make_plans(const std::vector<Dims>& strides) const;
@@ -86,6 +92,8 @@ private:
     chain::Folded folded_;
     std::vector<std::int64_t> places_;  // of the intermediates within the scratch memory, bytes
     std::int64_t scratch_bytes_ = 0;
+    std::vector<ResultType> types_;  // of the outputs; empty where all are the source's
+    std::vector<const ResultType*> type_list_;
     std::shared_ptr<const Plans> row_major_;
     mutable std::atomic<std::byte*> spare_{nullptr};  // owned
     mutable Recent<std::vector<Dims>, Plans> strided_;         // by the strides of all outputs

@@ -32,8 +32,8 @@ std::string numbered(std::string_view name, std::size_t i, std::size_t count) {
 }
 
 // See NewArray::make.
-bool make_result(NewArray& result, const Operand& data, const Placement& placement) {
-    return result.make(data, placement.shape, placement.c_contiguous ? std::span<const std::int64_t>{} : placement.strides);
+bool make_result(NewArray& result, const Operand& data, const Placement& placement, const ResultType* type) {
+    return result.make(data, placement.shape, placement.c_contiguous ? std::span<const std::int64_t>{} : placement.strides, type);
 }
 
 }  // namespace
@@ -104,11 +104,14 @@ void check_overlap(const CallPlan& plan, const Operand* inputs, std::size_t inpu
 }
 
 void execute_traced(const CallPlan& plan, const Operand* inputs, std::size_t input_count, const std::byte* const* srcs,
-                    std::byte* const* dsts, int threads) {
+                    std::byte* const* dsts, int threads, const ResultType* const* types) {
     if (plan.bytes() == 0) return;
     trace::Call call(plan.title(), plan.impl_info());
     for (std::size_t i = 0; i < input_count; ++i) call.add_source(inputs[i]);
-    for (const Placement& placement : plan.outputs()) call.add_destination(placement.shape, placement.strides);
+    for (std::size_t i = 0; i < plan.outputs().size(); ++i) {
+        const Placement& placement = plan.outputs()[i];
+        call.add_destination(placement.shape, placement.strides, types == nullptr ? nullptr : types[i]);
+    }
     if (plan.outputs().empty()) call.add_destination_like_source();
     {
         const ReleasedGil released;
@@ -130,27 +133,30 @@ void execute_untraced(const CallPlan& plan, bool torch, const std::byte* const* 
     run();
 }
 
-PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::string_view data_name, int threads) {
+PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::string_view data_name, int threads,
+                 const ResultType* type) {
     const std::byte* src = data.data();
+    const ResultType* const* const types = type == nullptr ? nullptr : &type;
     if (out != nullptr) {
         check_overlap(plan, &data, 1, data_name, out, 1);
         std::byte* const dst = out->data();
-        execute(plan, &data, 1, &src, &dst, 1, threads);
+        execute(plan, &data, 1, &src, &dst, 1, threads, types);
         out->written();
         return PyRef::share(out->object());
     }
     const Placement& placement = plan.outputs()[0];
     NewArray result;
-    if (make_result(result, data, placement)) {
+    if (make_result(result, data, placement, type)) {
         fetch_again(data, plan.inputs()[0], data_name);
         src = data.data();
     }
     std::byte* const dst = result.data();
-    execute(plan, &data, 1, &src, &dst, 1, threads);
+    execute(plan, &data, 1, &src, &dst, 1, threads, types);
     return result.finish(data);
 }
 
-PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::string_view data_name, int threads) {
+PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::string_view data_name, int threads,
+                const ResultType* const* types) {
     const std::size_t count = plan.outputs().size();
     std::vector<std::byte*> dsts(count);
     const auto tuple_of = [count](const auto& item) {
@@ -162,21 +168,21 @@ PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::
     if (outs != nullptr) {
         if (count > 0) check_overlap(plan, &data, 1, data_name, &(*outs)[0], count);
         for (std::size_t i = 0; i < count; ++i) dsts[i] = (*outs)[i].data();
-        execute(plan, &data, 1, &src, dsts.data(), count, threads);
+        execute(plan, &data, 1, &src, dsts.data(), count, threads, types);
         for (std::size_t i = 0; i < count; ++i) (*outs)[i].written();
         return tuple_of([&](std::size_t i) { return PyRef::share((*outs)[i].object()); });
     }
     std::vector<NewArray> results(count);
     bool ran_python = false;
     for (std::size_t i = 0; i < count; ++i) {
-        ran_python = make_result(results[i], data, plan.outputs()[i]) || ran_python;
+        ran_python = make_result(results[i], data, plan.outputs()[i], types == nullptr ? nullptr : types[i]) || ran_python;
         dsts[i] = results[i].data();
     }
     if (ran_python) {
         fetch_again(data, plan.inputs()[0], data_name);
         src = data.data();
     }
-    execute(plan, &data, 1, &src, dsts.data(), count, threads);
+    execute(plan, &data, 1, &src, dsts.data(), count, threads, types);
     return tuple_of([&](std::size_t i) { return results[i].finish(data); });
 }
 

@@ -15,6 +15,8 @@
 
 namespace dnnmove {
 
+struct ResultType;
+
 // Operands of one call that has a variable number of them.
 class Operands {
 public:
@@ -73,22 +75,23 @@ void execute_untraced(const CallPlan& plan, bool torch, const std::byte* const* 
                       std::size_t dst_count, int threads);
 // The same for those who watch (trace.hpp), who are told the inputs.
 [[gnu::cold]] void execute_traced(const CallPlan& plan, const Operand* inputs, std::size_t input_count,
-                                  const std::byte* const* srcs, std::byte* const* dsts, int threads);
+                                  const std::byte* const* srcs, std::byte* const* dsts, int threads,
+                                  const ResultType* const* types);
 inline void execute(const CallPlan& plan, const Operand* inputs, std::size_t input_count, const std::byte* const* srcs,
-                    std::byte* const* dsts, std::size_t dst_count, int threads) {
+                    std::byte* const* dsts, std::size_t dst_count, int threads, const ResultType* const* types = nullptr) {
     if (trace::on()) [[unlikely]] {
-        execute_traced(plan, inputs, input_count, srcs, dsts, threads);
+        execute_traced(plan, inputs, input_count, srcs, dsts, threads, types);
     } else {
         execute_untraced(plan, inputs[0].kind() == Operand::Kind::torch, srcs, dsts, dst_count, threads);
     }
 }
 
-// One input, one output. Returns `out`'s object, or a new array where `out` is null.
+// One input, one output. Returns `out`'s object, or a new array where `out` is null. `type`: see NewArray::make.
 PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::string_view data_name,
-                 int threads);
-// One input, any number of outputs: a tuple.
+                 int threads, const ResultType* type = nullptr);
+// One input, any number of outputs: a tuple. `types`: of all outputs, null where they are the input's.
 PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::string_view data_name,
-                int threads);
+                int threads, const ResultType* const* types = nullptr);
 // Any number of inputs, one output.
 PyRef run_concat(const CallPlan& plan, Operands& arrays, const Operand* out, int threads);
 

@@ -11,6 +11,8 @@
 
 #include "built_chain.hpp"
 #include "chain_docs.hpp"
+#include "element_steps.hpp"
+#include "element_type.hpp"
 #include "errors.hpp"
 #include "initialized.hpp"
 #include "function.hpp"
@@ -74,13 +76,12 @@ std::string repr(const Chain& chain) { return abbreviated("Chain(" + chain.src.r
 
 MemoryDesc dst_desc(const Chain& chain) {
     if (chain.steps.splits()) throw py::attribute_error("dst_desc: this chain splits, see dst_descs");
-    return MemoryDesc::dense(chain.steps.outputs().front(), chain.src.dtype);
+    return output_desc(chain.src, chain.steps, 0);
 }
 
 py::tuple dst_descs(const Chain& chain) {
     py::tuple descs = new_tuple(chain.steps.outputs().size());
-    std::size_t i = 0;
-    for (const Dims& shape : chain.steps.outputs()) descs[i++] = py::cast(MemoryDesc::dense(shape, chain.src.dtype));
+    for (std::size_t i = 0; i < descs.size(); ++i) descs[i] = py::cast(output_desc(chain.src, chain.steps, i));
     return descs;
 }
 
@@ -101,6 +102,12 @@ py::object to_python(const chain::Value& value) {
     if (const auto* integer = std::get_if<std::int64_t>(&value)) return py::int_(*integer);
     if (const auto* integers = std::get_if<Dims>(&value)) return to_tuple(*integers);
     if (const auto* text = std::get_if<std::string>(&value)) return py::str(*text);
+    if (const auto* number = std::get_if<float>(&value)) return py::float_(*number);
+    if (const auto* numbers = std::get_if<chain::Floats>(&value)) {
+        py::tuple all = new_tuple(numbers->size());
+        for (std::size_t i = 0; i < numbers->size(); ++i) all[i] = py::float_((*numbers)[i]);
+        return all;
+    }
     if (const auto* entries = std::get_if<std::vector<chain::IndexEntry>>(&value)) {
         py::tuple key = new_tuple(entries->size());
         for (std::size_t i = 0; i < entries->size(); ++i) key[i] = to_python((*entries)[i]);
@@ -159,6 +166,14 @@ bool same(const Chain& a, const Chain& b) { return a.src == b.src && a.steps.tex
 
 }  // namespace
 
+MemoryDesc output_desc(const MemoryDesc& src, const chain::Chain& steps, std::size_t output) {
+    const Dims& shape = steps.outputs()[output];
+    if (const chain::Conversion* const conversion = steps.conversion()) {
+        return MemoryDesc::dense(shape, py::reinterpret_borrow<py::dtype>(type_of(conversion->to).dtype.get()));
+    }
+    return MemoryDesc::dense(shape, steps.swapped(output) ? swapped(src.dtype) : src.dtype);
+}
+
 void register_chain(py::module_& module) {
     register_built_chain(module.ptr());
     py::class_<Chain> type(module, "Chain", kChainDoc);
@@ -202,9 +217,11 @@ void register_chain(py::module_& module) {
     present(type);
     module.def("_restore_chain", &restore);
     register_step_methods(type.ptr());
+    register_element_steps(type.ptr(), module.ptr());
     py::list names;
     for (const StepMethod& method : step_methods) names.append(method.name);
     for (const PatternMethod& method : pattern_methods) names.append(method.name);
+    for (const char* const name : element_step_names) names.append(name);
     module.attr("_steps") = py::tuple(names);
     register_eager_steps(module.ptr());
 }

@@ -28,6 +28,9 @@ struct Chain {
 // slices, None and Ellipsis.
 std::vector<chain::IndexEntry> parse_index(PyObject* key);
 
+// Of an output of the steps, row-major.
+MemoryDesc output_desc(const MemoryDesc& src, const chain::Chain& steps, std::size_t output);
+
 // A Python object (callable, with execute and explain) that owns `built`.
 PyRef wrap(std::shared_ptr<const BuiltChain> built);
 // The Python object of the chain that `built` was made from.

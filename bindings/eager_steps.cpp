@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "call.hpp"
-#include "chain/mosaic.hpp"
+#include "chain/finish.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
 #include "runtime/threads.hpp"
@@ -106,36 +106,38 @@ Title title_of(const chain::Step& step) {
     return title;
 }
 
-// One pass, whatever the layout of the data: one step never needs more.
+}  // namespace
+
 std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const Operand& data, const Operand* out) {
     const Dims shape(data.shape().begin(), data.shape().end());
     const Dims strides(data.strides().begin(), data.strides().end());
     const std::int64_t itemsize = data.itemsize();
     const Dims result = step.check(shape).front();
-    check_size(result, itemsize, "the result");
+    const chain::Finish finish = chain::finish_of(step.swaps(), step.converts(), result.size(), itemsize);
+    const std::int64_t result_itemsize = finish.itemsize(itemsize);
+    check_size(result, result_itemsize, "the result");
     const chain::Mosaic mosaic = step.apply(chain::Mosaic(shape, strides, itemsize)).front();
-    Dims lies = dense_strides(result, itemsize);
+    Dims lies = dense_strides(result, result_itemsize);
     if (out != nullptr) {
         if (!std::equal(out->shape().begin(), out->shape().end(), result.begin(), result.end())) {
             throw ValueError("out.shape " + to_string(Dims(out->shape().begin(), out->shape().end())) +
                              " must equal the result's, " + to_string(result));
         }
         lies.assign(out->strides().begin(), out->strides().end());
-        if (overlaps_itself(out->shape(), out->strides(), itemsize)) {
+        if (overlaps_itself(out->shape(), out->strides(), result_itemsize)) {
             throw ValueError("out has elements that share memory (strides " + to_string(lies) + " bytes of shape " +
                              to_string(result) + "): it cannot be written");
         }
     }
-    std::vector<Transfer> transfers;
-    for (Nest& nest : out == nullptr ? mosaic.dense_nests() : mosaic.nests(lies)) {
-        transfers.push_back(Transfer{0, 0, std::move(nest)});
-    }
+    std::vector<Transfer> transfers = chain::transfers_of(mosaic, out == nullptr ? Dims{} : lies, finish, 0, 0);
     std::vector<Placement> inputs;
     inputs.push_back(place(shape, strides, itemsize));
     std::vector<Placement> outputs;
-    outputs.push_back(place(result, std::move(lies), itemsize));
+    outputs.push_back(place(result, std::move(lies), result_itemsize));
     return std::make_shared<const CallPlan>(title_of(step), std::move(inputs), std::move(outputs), std::move(transfers));
 }
+
+namespace {
 
 // `key` names the step; `make` makes it where no plan is known.
 template <class Make>
@@ -247,8 +249,6 @@ TypeError
            " : The same as a step among others.\n\nExamples\n--------\n>>> import numpy as np\n>>> import dnnmove as dm\n" +
            doc.example;
 }
-
-using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) noexcept;
 
 template <std::size_t... kMethods, std::size_t... kPatterns>
 void add_functions(PyObject* module, std::index_sequence<kMethods...>, std::index_sequence<kPatterns...>) {

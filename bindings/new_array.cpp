@@ -5,6 +5,7 @@
 
 #include "dlpack_export.hpp"
 #include "dlpack_types.hpp"
+#include "element_type.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
 #include "result_memory.hpp"
@@ -31,19 +32,22 @@ PyRef make_without_bytes(PyArray_Descr* descr, std::span<const std::int64_t> sha
 }  // namespace
 
 bool NewArray::make(const Operand& like, std::span<const std::int64_t> shape,
-                    std::span<const std::int64_t> strides) {
-    if (like.kind() == Operand::Kind::ndarray) return make_ndarray(like.descr_, shape, strides);
+                    std::span<const std::int64_t> strides, const ResultType* type) {
+    if (like.kind() == Operand::Kind::ndarray) return make_ndarray(type == nullptr ? like.descr_ : type->descr(), shape, strides);
+    const std::int64_t itemsize = type == nullptr ? like.itemsize_ : type->itemsize;
     if (like.kind() == Operand::Kind::memory) {
         const Dims dims(shape.begin(), shape.end());
-        const Dims steps = strides.empty() ? dense_strides(dims, like.itemsize_) : Dims(strides.begin(), strides.end());
-        make_memory({Layout::strided(dims, steps, like.itemsize_), like.memory()->desc.dtype, {}});
+        const Dims steps = strides.empty() ? dense_strides(dims, itemsize) : Dims(strides.begin(), strides.end());
+        const pybind11::dtype dtype = type == nullptr ? like.memory()->desc.dtype
+                                                      : pybind11::reinterpret_borrow<pybind11::dtype>(type->dtype.get());
+        make_memory({Layout::strided(dims, steps, itemsize), dtype, {}});
         return true;
     }
     if (like.kind() == Operand::Kind::dlpack && !array_type_of(Py_TYPE(like.object())).has_namespace) {
-        const PyRef descr = like.descr();
+        const PyRef descr = type == nullptr ? like.descr() : type->dtype;
         return make_ndarray(reinterpret_cast<PyArray_Descr*>(descr.get()), shape, strides);
     }
-    tensor_ = allocate_tensor(like.other_.dtype, like.itemsize_, shape, strides);
+    tensor_ = allocate_tensor(type == nullptr ? like.other_.dtype : *type->dlpack, itemsize, shape, strides);
     data_ = static_cast<std::byte*>(tensor_->dl_tensor.data);
     return false;
 }

@@ -11,6 +11,8 @@
 
 namespace dnnmove {
 
+struct ResultType;
+
 // The result of a call: made before the copy, handed out after it.
 class NewArray {
 public:
@@ -24,7 +26,9 @@ public:
     // Allocates an array of the kind and dtype of `like`, uninitialised; gaps between the elements
     // are zero. `strides` in bytes, not overlapping; empty means C-contiguous. Returns whether Python code may have
     // run (a finalizer, as objects are made): what was fetched of the operands is to be fetched again.
-    bool make(const Operand& like, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
+    // `type`: the dtype, where it is not that of `like`.
+    bool make(const Operand& like, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+              const ResultType* type = nullptr);
     // A Memory of exactly `desc`, blocked layouts too; zeroed. May run Python code.
     void make_memory(python::MemoryDesc desc);
     std::byte* data() const noexcept { return data_; }

@@ -139,17 +139,12 @@ chain::StepPtr make_pattern_step(const PatternMethod& method, const std::string&
     return method.make(std::move(pattern), std::move(lengths));
 }
 
-namespace {
-
-// What a method gives: the chain with one step more. What `make` finds wrong with the arguments is led by the
-// step's number and name, as what the core finds wrong is.
-template <class Make>
-PyObject* with_step(PyObject* self, const char* name, const Make& make) {
+PyObject* with_step(PyObject* self, const char* name, const std::function<chain::StepPtr(const Chain&)>& make) {
     const auto& before = py::handle(self).cast<const Chain&>();
     const auto where = [&] { return "step " + std::to_string(before.steps.steps().size() + 1) + " (" + name + "): "; };
     chain::StepPtr step;
     try {
-        step = make();
+        step = make(before);
     } catch (const AxisError& error) {
         throw AxisError(where() + error.what());
     } catch (const IndexError& error) {
@@ -162,6 +157,8 @@ PyObject* with_step(PyObject* self, const char* name, const Make& make) {
     return py::cast(Chain{before.src, before.steps.then(std::move(step))}).release().ptr();
 }
 
+namespace {
+
 template <std::size_t kMethod>
 PyObject* call_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
     try {
@@ -169,7 +166,7 @@ PyObject* call_method(PyObject* self, PyObject* const* args, Py_ssize_t count, P
         static const Signature signature(std::string("Chain.") + method.name, std::string("(self, ") + method.parameters + ")");
         std::array<PyObject*, kMaxParameters> values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
-        return with_step(self, method.name, [&] { return method.make(values.data()); });
+        return with_step(self, method.name, [&](const Chain&) { return method.make(values.data()); });
     } catch (...) {
         return set_python_error();
     }
@@ -180,7 +177,7 @@ PyObject* call_pattern_method(PyObject* self, PyObject* const* args, Py_ssize_t 
     try {
         constexpr const PatternMethod& method = pattern_methods[kMethod];
         const std::string function = std::string("Chain.") + method.name;
-        return with_step(self, method.name, [&] {
+        return with_step(self, method.name, [&](const Chain&) {
             return make_pattern_step(method, function, args, static_cast<std::size_t>(count), 0, keywords, nullptr);
         });
     } catch (...) {
@@ -208,7 +205,7 @@ std::string document(const char* name, const std::string& signature, const StepD
     return text;
 }
 
-using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) noexcept;
+}  // namespace
 
 // The text and the definition live as long as the type, which is as long as the process.
 void add_method(PyObject* type, const char* name, FastFunction function, std::string doc) {
@@ -219,6 +216,8 @@ void add_method(PyObject* type, const char* name, FastFunction function, std::st
     const PyRef method = checked(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type), definition));
     if (PyObject_SetAttrString(type, name, method.get()) != 0) throw PythonError{};
 }
+
+namespace {
 
 template <std::size_t... kMethods, std::size_t... kPatterns>
 void add_methods(PyObject* type, std::index_sequence<kMethods...>, std::index_sequence<kPatterns...>) {

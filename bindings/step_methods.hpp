@@ -4,10 +4,14 @@
 #include "numpy_api.hpp"
 
 #include <array>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
+#include "call/call_plan.hpp"
 #include "chain/step.hpp"
+#include "operand.hpp"
 #include "parse.hpp"
 #include "step_docs.hpp"
 
@@ -41,6 +45,18 @@ chain::StepPtr make_pattern_step(const PatternMethod& method, const std::string&
 // One integer or several; parse_axes: or null or None.
 chain::Axes parse_some_axes(PyObject* object, const char* name);
 chain::Axes parse_axes(PyObject* object, const char* name);
+
+// One pass, whatever the layout of the data: one step never needs more.
+std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const Operand& data, const Operand* out);
+
+struct Chain;
+
+// What a method gives: the chain with the step more that `make` makes of the chain so far. What it finds wrong with the
+// arguments is led by the step's number and name, as what the core finds wrong is.
+PyObject* with_step(PyObject* self, const char* name, const std::function<chain::StepPtr(const Chain&)>& make);
+
+using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) noexcept;
+void add_method(PyObject* type, const char* name, FastFunction function, std::string doc);
 
 void register_step_methods(PyObject* chain_type);
 void register_eager_steps(PyObject* module);

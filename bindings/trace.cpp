@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "dtype.hpp"
+#include "element_type.hpp"
 #include "errors.hpp"
 #include "gil.hpp"
 #include "integers.hpp"
@@ -147,7 +148,11 @@ void Call::add_source(const python::MemoryDesc& desc) {
     sources_.push_back({desc.layout, PyRef::share(desc.dtype.ptr()), nullptr, {}});
 }
 
-void Call::add_destination(const Dims& shape, const Dims& strides) {
+void Call::add_destination(const Dims& shape, const Dims& strides, const ResultType* type) {
+    if (type != nullptr) {
+        destinations_.push_back({Layout::strided(shape, strides, type->itemsize), type->dtype, nullptr, {}});
+        return;
+    }
     destinations_.push_back(sources_.front());
     destinations_.back().layout = Layout::strided(shape, strides, sources_.front().layout.itemsize);
 }

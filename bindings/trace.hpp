@@ -19,6 +19,7 @@ class module_;
 namespace dnnmove {
 
 class CallPlan;
+struct ResultType;
 namespace python {
 struct MemoryDesc;
 }
@@ -41,8 +42,8 @@ public:
     // In the order of the pointers that run() takes. An operand must outlive the call.
     void add_source(const Operand& array);
     void add_source(const python::MemoryDesc& desc);
-    // A new array of the dtype of the first source; strides in bytes.
-    void add_destination(const Dims& shape, const Dims& strides);
+    // A new array of the dtype of the first source, or of `type`; strides in bytes.
+    void add_destination(const Dims& shape, const Dims& strides, const ResultType* type = nullptr);
     void add_destination_like_source();
     void add_destination(const python::MemoryDesc& desc);
 

@@ -57,8 +57,8 @@ class LazyArray(_Steps):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of the result."""
-        return self._steps.src_desc.dtype
+        """The NumPy dtype of the result, or of the first one where the steps split."""
+        return (*(desc.dtype for desc in self._steps.dst_descs), self._steps.src_desc.dtype)[0]
 
     @property
     def shape(self) -> tuple[int, ...]:

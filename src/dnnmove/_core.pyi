@@ -5,7 +5,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from types import TracebackType
-from typing import Any, ClassVar, Literal, NoReturn, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NoReturn,
+    Self,
+    SupportsFloat,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +28,8 @@ _OutT = TypeVar("_OutT")
 _Integers: TypeAlias = Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
 _Axis: TypeAlias = SupportsIndex | npt.NDArray[np.integer[Any]]
 _Axes: TypeAlias = SupportsIndex | _Integers
+_DType: TypeAlias = Any  # anything numpy.dtype takes, "bfloat16", a DataType or a torch dtype
+_Factor: TypeAlias = SupportsFloat | Sequence[SupportsFloat] | npt.NDArray[Any]
 _Mode: TypeAlias = Literal["numpy", "explicit", "bidirectional"] | str
 
 class _ObjectType(type): ...
@@ -85,6 +99,30 @@ def broadcast(
 def concat(arrays: Sequence[_ArrayT], axis: SupportsIndex = 0, *, out: None = None) -> _ArrayT: ...
 @overload
 def concat(arrays: Sequence[_Array], axis: SupportsIndex = 0, *, out: _OutT) -> _OutT: ...
+@overload
+def byteswap(data: _ArrayT, *, out: None = None) -> _ArrayT: ...
+@overload
+def byteswap(data: _Array, *, out: _OutT) -> _OutT: ...
+@overload
+def convert(
+    data: _ArrayT,
+    dtype: _DType,
+    scale: _Factor | None = None,
+    shift: _Factor | None = None,
+    axis: SupportsIndex | None = None,
+    *,
+    out: None = None,
+) -> _ArrayT: ...
+@overload
+def convert(
+    data: _Array,
+    dtype: _DType,
+    scale: _Factor | None = None,
+    shift: _Factor | None = None,
+    axis: SupportsIndex | None = None,
+    *,
+    out: _OutT,
+) -> _OutT: ...
 @overload
 def squeeze(data: _ArrayT, axis: _Axes | None = None, *, out: None = None) -> _ArrayT: ...
 @overload
@@ -492,6 +530,14 @@ class _Steps:
     def pixel_unshuffle(self, factor: SupportsIndex) -> Self: ...
     def rearrange(self, pattern: str, /, **lengths: SupportsIndex) -> Self: ...
     def repeat(self, pattern: str, /, **lengths: SupportsIndex) -> Self: ...
+    def byteswap(self) -> Self: ...
+    def convert(
+        self,
+        dtype: _DType,
+        scale: _Factor | None = None,
+        shift: _Factor | None = None,
+        axis: SupportsIndex | None = None,
+    ) -> Self: ...
 
 _steps: tuple[str, ...]
 

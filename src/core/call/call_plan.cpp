@@ -80,7 +80,8 @@ CallPlan::CallPlan(Title title, std::vector<Placement> inputs, std::vector<Place
         }
     }
     for (const Transfer& transfer : transfers_) {
-        std::int64_t bytes = transfer.nest.itemsize;
+        if (transfer.sink) tune_ = false;  // nothing to choose from
+        std::int64_t bytes = transfer.dst_bytes();
         memory += heap_bytes(transfer.nest.loops);
         for (const Loop& loop : transfer.nest.loops) {
             if (__builtin_mul_overflow(bytes, loop.extent, &bytes)) bytes = kCountless;

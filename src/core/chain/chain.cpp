@@ -54,7 +54,7 @@ void lead(const Where& where, const Body& body) {
 Chain::Chain(Dims shape, Dims strides, std::int64_t itemsize)
     : shape_(std::move(shape)), strides_(std::move(strides)), itemsize_(itemsize) {
     check_size(shape_, itemsize_);
-    levels_.push_back(std::make_shared<const Level>(Level{{shape_}, {}, {}, {0, 1}}));
+    levels_.push_back(std::make_shared<const Level>(Level{{shape_}, {}, {}, {0, 1}, {}}));
 }
 
 Chain Chain::then(StepPtr step) const {
@@ -64,26 +64,44 @@ Chain Chain::then(StepPtr step) const {
     if (steps_.size() == kMaxSteps) {
         throw ValueError(place + ": a chain takes at most " + std::to_string(kMaxSteps) + " steps");
     }
+    if (conversion() != nullptr) {
+        throw ValueError(place + ": no step may follow " + steps_.back()->text() + ", which is the last");
+    }
     auto level = std::make_shared<Level>();
     std::optional<Branches> turned;
     lead([&] { return place + ": "; }, [&] { turned = step->turns(count); });
-    if (!turned) level->taken = before.active;
+    const Conversion* const converted = step->converts();
+    const std::int64_t itemsize = converted == nullptr ? itemsize_ : static_cast<std::int64_t>(bytes_of(converted->to));
+    if (!turned) level->taken = converted == nullptr ? before.active : Branches{0, count};
     level->begins.push_back(0);
     for (std::size_t branch = 0; branch < count; ++branch) {
         if (level->taken.contains(branch)) {
             const auto where = [&] { return place + (count > 1 ? ", branch " + std::to_string(branch) : "") + ": "; };
-            lead(where, [&] { add(*level, step->check(before.shapes[branch]), itemsize_); });
+            lead(where, [&] { add(*level, step->check(before.shapes[branch]), itemsize); });
         } else {
             level->shapes.push_back(before.shapes[branch]);
         }
         level->begins.push_back(level->shapes.size());
     }
     level->active = turned ? *turned : Branches{level->begins[before.active.begin], level->begins[before.active.end]};
+    if (!before.swapped.empty() || step->swaps() != nullptr) {
+        for (std::size_t branch = 0; branch < count; ++branch) {
+            const bool was = !before.swapped.empty() && before.swapped[branch];
+            const bool turns = step->swaps() != nullptr && level->taken.contains(branch);
+            level->swapped.insert(level->swapped.end(), level->begins[branch + 1] - level->begins[branch], was != turns);
+        }
+    }
     Chain longer = *this;
+    if (step->swaps() != nullptr) longer.swap_ = step;
     longer.splits_ = splits_ || step->splits();
     longer.steps_.push_back(std::move(step));
     longer.levels_.push_back(std::move(level));
     return longer;
+}
+
+Finish Chain::finish(std::size_t output) const {
+    const std::vector<Words>* const words = swapped(output) ? swap_->swaps() : nullptr;
+    return finish_of(words, conversion(), outputs()[output].size(), itemsize_);
 }
 
 std::vector<Mosaic> Chain::apply(std::size_t k, std::size_t branch, const Mosaic& data) const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "chain/finish.hpp"
 #include "chain/step.hpp"
 #include "view/dims.hpp"
 
@@ -25,6 +26,8 @@ struct Level {
     Branches taken;
     // The branches of this level that the next step applies to.
     Branches active;
+    // Whether the byte order of a branch is the other one than the source's; empty where none's is.
+    std::vector<bool> swapped;
 };
 
 // Immutable and cheap to copy. A step applies to all branches that the splits before it made, or, after
@@ -54,6 +57,13 @@ public:
     std::vector<Mosaic> apply(std::size_t k, std::size_t branch, const Mosaic& data) const;
     // True where a split is among the steps: the outputs are then many, even if there is one.
     bool splits() const { return splits_; }
+    // The last step, where it is a conversion, else null.
+    const Conversion* conversion() const { return steps_.empty() ? nullptr : steps_.back()->converts(); }
+    bool swapped(std::size_t output) const { return !levels_.back()->swapped.empty() && levels_.back()->swapped[output]; }
+    // Do the outputs have other elements than the source? Never unsaid by a step.
+    bool changes_elements() const { return conversion() != nullptr || swap_ != nullptr; }
+    // What becomes of an output on its way out.
+    Finish finish(std::size_t output) const;
     // ".transpose(input_order=(0, 2, 1)).split(axis=0, num_splits=2)"
     std::string text() const;
 
@@ -64,6 +74,7 @@ private:
     std::vector<StepPtr> steps_;
     std::vector<std::shared_ptr<const Level>> levels_;
     bool splits_ = false;
+    StepPtr swap_;  // the last of those that turn the byte order: all turn the same words
 };
 
 }  // namespace dnnmove::chain

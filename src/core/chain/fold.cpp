@@ -158,7 +158,7 @@ private:
         if (writes || arrived(node)) note(node, mosaic, source, path);
         if (last(node)) {
             folded_.passes = std::max(folded_.passes, pass + 1);
-            folded_.outputs.push_back(Written{mosaic, source, pass, node.step, node.branch});
+            folded_.outputs.push_back(Written{mosaic, source, pass, node.step, node.branch, chain_.finish(node.branch)});
             return;
         }
         if (writes) {
@@ -201,7 +201,10 @@ private:
             made.remark = since == 0 ? "the input again" : "as after step " + std::to_string(since) + " again";
             break;
         }
-        if (node.step > 0 && !path.empty() && path.back() == mosaic) {
+        const Step* const step = node.step == 0 ? nullptr : chain_.steps()[node.step - 1].get();
+        if (step != nullptr && (step->converts() != nullptr || step->swaps() != nullptr)) {
+            made.remark = step->converts() != nullptr ? "numbers are converted on their way out" : "bytes are swapped on their way out";
+        } else if (node.step > 0 && !path.empty() && path.back() == mosaic) {
             made.remark += std::string(made.remark.empty() ? "" : ", ") + "nothing changes";
         }
         StepTrace& trace = folded_.steps[node.step];
@@ -289,7 +292,8 @@ std::string Folded::trace() const {
         const Written& output = outputs[i];
         const std::vector<Nest> nests = output.mosaic.dense_nests();
         text += "output " + std::to_string(i) + ": written by pass " + std::to_string(output.pass + 1) + " in " +
-                (is_plain_copy(nests) ? "one copy of consecutive bytes" : counted(nests.size(), "strided cop")) + "\n";
+                (is_plain_copy(nests) ? "one copy of consecutive bytes" : counted(nests.size(), "strided cop")) +
+                (output.finish.sink ? ", " + output.finish.sink->describe() : "") + "\n";
     }
     return text;
 }
@@ -299,15 +303,16 @@ Folded fold(const Chain& chain, std::size_t max_nests) { return Folder(chain, ma
 std::vector<Transfer> Folded::transfers(std::size_t pass, const std::vector<Dims>& strides) const {
     std::vector<Transfer> all;
     int dst = 0;
-    const auto append = [&](const Written& written, std::vector<Nest> nests) {
-        for (Nest& nest : nests) all.push_back(Transfer{written.source, dst, std::move(nest)});
+    const auto append = [&](const Written& written, const Dims& lies) {
+        for (Transfer& transfer : transfers_of(written.mosaic, lies, written.finish, written.source, dst)) {
+            all.push_back(std::move(transfer));
+        }
     };
     for (std::size_t i = 0; i < outputs.size(); ++i, ++dst) {
-        if (outputs[i].pass != pass) continue;
-        append(outputs[i], strides.empty() ? outputs[i].mosaic.dense_nests() : outputs[i].mosaic.nests(strides[i]));
+        if (outputs[i].pass == pass) append(outputs[i], strides.empty() ? Dims{} : strides[i]);
     }
     for (const Written& written : intermediates) {
-        if (written.pass == pass) append(written, written.mosaic.dense_nests());
+        if (written.pass == pass) append(written, {});
         ++dst;
     }
     return all;

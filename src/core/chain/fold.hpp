@@ -22,6 +22,7 @@ struct Written {
     std::size_t pass;    // from 0
     std::size_t step;    // the steps it is the result of
     std::size_t branch;  // among the branches of that step
+    Finish finish = {};  // of an output
 };
 
 // What a step leaves of some branches in a row, and where its elements lie in what is read.

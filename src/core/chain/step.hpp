@@ -11,6 +11,7 @@
 
 #include "chain/mosaic.hpp"
 #include "ops/ops.hpp"
+#include "plan/sink.hpp"
 #include "view/dims.hpp"
 
 namespace dnnmove::chain {
@@ -34,8 +35,12 @@ struct Slice {
 };
 using IndexEntry = std::variant<std::int64_t, Slice, NewAxis, Ellipsis>;
 
-// An argument as the caller gave it: None, an integer, a tuple, a str or an index.
-using Value = std::variant<std::monostate, std::int64_t, Dims, std::string, std::vector<IndexEntry>>;
+// None, one number or several, as the caller gave it.
+using Floats = std::vector<float>;
+using Factor = std::variant<std::monostate, float, Floats>;
+
+// An argument as the caller gave it: None, an integer, a number, a tuple of either, a str or an index.
+using Value = std::variant<std::monostate, std::int64_t, Dims, std::string, std::vector<IndexEntry>, float, Floats>;
 struct Argument {
     std::string name;  // empty: it is given by position
     Value value;
@@ -51,6 +56,15 @@ struct Leading {
     std::int64_t extent = 1;  // of the source
 };
 
+// What becomes of numbers at the end of a chain: y = x * scale + shift.
+struct Conversion {
+    Number from;
+    Number to;
+    Factor scale;
+    Factor shift;
+    std::optional<std::int64_t> axis;  // along which several of them lie
+};
+
 // One step with the caller's parameters. Immutable, shared between chains.
 class Step {
 public:
@@ -64,6 +78,10 @@ public:
     virtual bool splits() const { return false; }
     // The branches, of `count`, that the steps after it apply to; nothing where it does not say.
     virtual std::optional<Branches> turns(std::size_t /*count*/) const { return std::nullopt; }
+    // What it does to elements, wherever they are, on their way out; null where it moves them only. A conversion is the
+    // last step.
+    virtual const std::vector<Words>* swaps() const { return nullptr; }
+    virtual const Conversion* converts() const { return nullptr; }
     // The shapes it makes of `shape`; throws what the eager function throws.
     virtual std::vector<Dims> check(const Dims& shape) const = 0;
     // What it makes of `data`, whose shape passed check(); one mosaic per shape, in order.
@@ -87,6 +105,11 @@ StepPtr reshape(Dims shape);
 StepPtr branch(std::optional<std::int64_t> position);
 
 StepPtr index(std::vector<IndexEntry> entries);
+
+// Turns the byte order of these words of every element.
+StepPtr byteswap(std::vector<Words> words);
+// `dtype`: the name of conversion.to, as the caller's library has it.
+StepPtr convert(Conversion conversion, std::string dtype);
 
 // None, one axis (or count) or several, as the caller gave it.
 using Axes = std::variant<std::monostate, std::int64_t, Dims>;

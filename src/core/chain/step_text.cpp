@@ -1,6 +1,8 @@
 // The text of a step: the method and its arguments as Python spells them.
 #include "chain/step.hpp"
 
+#include <charconv>
+
 namespace dnnmove::chain {
 namespace {
 
@@ -23,6 +25,20 @@ std::string spell(const std::string& value) {
         }
     }
     return text + "'";
+}
+
+// The shortest decimal number that reads back as the same float.
+std::string spell(float value) {
+    char digits[32];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    const std::string text(digits, end);
+    return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
+}
+
+std::string spell(const Floats& values) {
+    std::string text;
+    for (const float value : values) text += (text.empty() ? "" : ", ") + spell(value);
+    return "(" + text + (values.size() == 1 ? ",)" : ")");
 }
 
 std::string spell(const Slice& slice) {

@@ -234,6 +234,34 @@ struct Kernels {
     void (*fence)() noexcept;
 };
 
+// The types of numbers that are converted into each other.
+enum class Number { u8, s8, s32, f32, bf16, f16 };
+inline constexpr std::size_t kNumbers = 6;
+
+constexpr std::size_t bytes_of(Number number) {
+    constexpr std::size_t kBytes[kNumbers] = {1, 1, 4, 4, 2, 2};
+    return kBytes[static_cast<std::size_t>(number)];
+}
+
+// What numbers are multiplied by, and what is added then: of element k, scale[k * step] and shift[k * step].
+struct ScaleShift {
+    const float* scale;
+    const float* shift;
+    std::int64_t step;  // 0 or 1
+};
+
+// What sinks (plan/sink.hpp) do with runs of elements.
+struct Conversions {
+    // Converts `count` consecutive numbers, [from][to]. With `with`: to float, to nearest even; times scale, plus shift,
+    // one rounding each; then to the other type. Without: one rounding. To nearest even, integers saturate, and
+    // what is no number becomes 0 there. Every table gives the same bits. Numbers may lie at any address.
+    void (*convert[kNumbers][kNumbers])(const std::byte* src, std::byte* dst, std::int64_t count, const ScaleShift* with,
+                                        bool nontemporal) noexcept;
+    // Turns round the bytes of each of `count` consecutive words of `bytes` (2, 4, 8 or 16) bytes. `dst` may be `src`.
+    void (*swap_words)(const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t bytes,
+                       bool nontemporal) noexcept;
+};
+
 inline constexpr std::int64_t kMaxPanelBytes = 512;
 inline constexpr std::int64_t kMaxCellPanelBytes = 384;
 inline constexpr std::int64_t kMaxRowPanelBytes = 12 * 1024;
@@ -244,5 +272,6 @@ inline constexpr std::int64_t kMaxTurnedBytes = 16 * 1024;
 
 // The table of one available ISA (runtime/isa.hpp).
 const Kernels& kernels_for(Isa isa);
+const Conversions& conversions_for(Isa isa);
 
 }  // namespace dnnmove

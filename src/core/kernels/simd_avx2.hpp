@@ -29,6 +29,13 @@ struct Simd256 {
     static void stream(std::byte* p, Vector v) { _mm256_stream_si256(reinterpret_cast<__m256i*>(p), v); }
     static void fence() { _mm_sfence(); }
 
+    // The bytes of each word of `bytes` (2, 4, 8 or 16) bytes turned round.
+    static Vector swap_words(Vector v, std::int64_t bytes) {
+        const auto last = static_cast<char>(bytes - 1);
+        const __m128i places = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(_mm_xor_si128(places, _mm_set1_epi8(last))));
+    }
+
     template <std::size_t bytes>
     static std::uint64_t word(const std::byte* p) {
         std::uint64_t value = 0;

@@ -31,6 +31,13 @@ struct Simd512 {
     static void stream(std::byte* p, Vector v) { _mm512_stream_si512(reinterpret_cast<__m512i*>(p), v); }
     static void fence() { _mm_sfence(); }
 
+    // The bytes of each word of `bytes` (2, 4, 8 or 16) bytes turned round.
+    static Vector swap_words(Vector v, std::int64_t bytes) {
+        const auto last = static_cast<char>(bytes - 1);
+        const __m128i places = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(_mm_xor_si128(places, _mm_set1_epi8(last))));
+    }
+
     // 16 bytes, or `bytes` of them and zeros, and the vector with them as its lane `at`.
     using Lane = __m128i;
     static Lane lane(const std::byte* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }

@@ -46,6 +46,19 @@ struct Simd128 {
 #endif
     }
 
+    // The bytes of each word of `bytes` (2, 4, 8 or 16) bytes turned round.
+    static Vector swap_words(Vector v, std::int64_t bytes) {
+        auto halves = reinterpret_cast<Words16>(v);
+        halves = halves << 8 | halves >> 8;
+        if (bytes == 2) return reinterpret_cast<Vector>(halves);
+        auto words = reinterpret_cast<Words32>(halves);
+        words = words << 16 | words >> 16;
+        if (bytes == 4) return reinterpret_cast<Vector>(words);
+        auto doubles = reinterpret_cast<Words64>(words);
+        doubles = doubles << 32 | doubles >> 32;
+        return reinterpret_cast<Vector>(bytes == 8 ? doubles : __builtin_shufflevector(doubles, doubles, 1, 0));
+    }
+
     // 16 bytes, or `bytes` of them and zeros, and the vector with them as its one lane.
     using Lane = Vector;
     static Lane lane(const std::byte* p) { return load(p); }

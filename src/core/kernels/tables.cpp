@@ -14,4 +14,15 @@ const Kernels& kernels_for(Isa isa) {
     }
 }
 
+const Conversions& conversions_for(Isa isa) {
+    switch (isa) {
+#if defined(__x86_64__)
+        case Isa::avx512_vbmi:
+        case Isa::avx512: return avx512_conversions();
+        case Isa::avx2: return avx2_conversions();
+#endif
+        default: return portable_conversions();
+    }
+}
+
 }  // namespace dnnmove

@@ -6,9 +6,12 @@
 namespace dnnmove {
 
 const Kernels& portable_kernels();
+const Conversions& portable_conversions();
 #if defined(__x86_64__)
 const Kernels& avx2_kernels();
+const Conversions& avx2_conversions();
 const Kernels& avx512_kernels();
+const Conversions& avx512_conversions();
 const Kernels& avx512_vbmi_kernels();
 #endif
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "kernels/contract.hpp"
+#include "plan/block_walk.hpp"
 #include "plan/canonical.hpp"
 #include "plan/padding.hpp"
 #include "plan/plan.hpp"
@@ -37,6 +38,18 @@ struct Step {
     std::int64_t units() const { return plan->units(); }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
         plan->run((src == kZeroSource ? kZeros : srcs[src]) + src_shift, dsts[dst] + dst_shift, begin, end);
+    }
+};
+
+// A nest whose elements go through a sink.
+struct SinkStep {
+    int src;
+    int dst;
+    BlockWalk walk;
+
+    std::int64_t units() const { return walk.units(); }
+    void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
+        walk.run(srcs[src], dsts[dst], begin, end);
     }
 };
 
@@ -92,6 +105,7 @@ void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const*
 struct Program::Impl {
     std::vector<Records> records;
     std::vector<Step> steps;
+    std::vector<SinkStep> sinks;
     PlanOptions options;
     std::int64_t bytes = 0;
     bool streams = false;  // threads must fence their stores
@@ -99,23 +113,26 @@ struct Program::Impl {
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks) const noexcept {
         for (const Records& walk : records) run_slice(walk, srcs, dsts, chunk, chunks, 0, 1);
         const std::int64_t slices =
-            steps.size() == 1 ? 1 : std::max<std::int64_t>(1, bytes / chunks / kSliceBytes);
+            steps.size() + sinks.size() == 1 ? 1 : std::max<std::int64_t>(1, bytes / chunks / kSliceBytes);
         for (std::int64_t slice = 0; slice < slices; ++slice) {
             for (const Step& step : steps) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
+            for (const SinkStep& step : sinks) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
         }
     }
     // All on this thread. Of small copies nothing is cut, which spares the divisions.
     void run_alone(const std::byte* const* srcs, std::byte* const* dsts) const noexcept {
-        if (steps.size() > 1 && bytes >= 2 * kSliceBytes) {
+        if (steps.size() + sinks.size() > 1 && bytes >= 2 * kSliceBytes) {
             run(srcs, dsts, 0, 1);
         } else {
             for (const Records& walk : records) walk.run(srcs, dsts, 0, walk.units());
             for (const Step& step : steps) step.run(srcs, dsts, 0, step.units());
+            for (const SinkStep& step : sinks) step.run(srcs, dsts, 0, step.units());
         }
         fence();
     }
     // False, and nothing done, where no other thread can help.
     bool run_shared(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept;
+    std::size_t nests() const { return records.size() + steps.size() + sinks.size(); }
     // At the end of each thread's part.
     void fence() const noexcept {
         if (streams) kernels_for(options.isa).fence();
@@ -134,8 +151,8 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
             transfer.nest.itemsize = 0;
             continue;
         }
-        transfer.nest = canonical(std::move(transfer.nest));
-        std::int64_t bytes = transfer.nest.itemsize;
+        if (!transfer.sink) transfer.nest = canonical(std::move(transfer.nest));
+        std::int64_t bytes = transfer.dst_bytes();
         for (const Loop& loop : transfer.nest.loops) bytes *= loop.extent;
         // What no machine holds can be planned and explained all the same.
         if (__builtin_add_overflow(impl->bytes, bytes, &impl->bytes)) impl->bytes = std::numeric_limits<std::int64_t>::max();
@@ -160,6 +177,13 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
     std::vector<bool> taken(transfers.size());
+    for (std::size_t k = 0; k < transfers.size(); ++k) {
+        const Transfer& transfer = transfers[k];
+        taken[k] = transfer.sink != nullptr;
+        if (!transfer.sink || transfer.nest.itemsize == 0) continue;
+        impl->sinks.push_back({transfer.src, transfer.dst, BlockWalk(transfer.nest, transfer.parameters.get(), transfer.sink, context)});
+        impl->streams = impl->streams || impl->sinks.back().walk.streams();
+    }
     while (auto records = Records::take(transfers, taken, *context.kernels, context.stream_rows)) {
         impl->streams = impl->streams || records->streams();
         impl->records.push_back(std::move(*records));
@@ -222,11 +246,12 @@ std::size_t Program::memory() const {
         if (counted.insert(step.plan.get()).second) bytes += step.plan->memory();
     }
     for (const Records& walk : impl_->records) bytes += walk.memory();
+    for (const SinkStep& step : impl_->sinks) bytes += step.walk.memory();
     return bytes;
 }
 
 ProgramSummary Program::summary(std::size_t most) const {
-    ProgramSummary summary{native_name(impl_->options.isa), impl_->bytes, impl_->steps.size() + impl_->records.size(), {}};
+    ProgramSummary summary{native_name(impl_->options.isa), impl_->bytes, impl_->nests(), {}};
     for (const Records& walk : impl_->records) {
         if (summary.copies.size() < most) summary.copies.push_back({0, 0, std::nullopt, walk.describe()});
     }
@@ -234,17 +259,24 @@ ProgramSummary Program::summary(std::size_t most) const {
         if (summary.copies.size() == most) break;
         summary.copies.push_back({step.src, step.dst, step.plan->summary(), step.plan->describe()});
     }
+    for (const SinkStep& step : impl_->sinks) {
+        if (summary.copies.size() < most) summary.copies.push_back({step.src, step.dst, std::nullopt, step.walk.describe()});
+    }
     return summary;
 }
 
 std::string Program::explain(int threads) const {
-    std::string text = native_name(impl_->options.isa) + ", " + std::to_string(impl_->steps.size() + impl_->records.size()) + " nests, " +
+    std::string text = native_name(impl_->options.isa) + ", " + std::to_string(impl_->nests()) + " nests, " +
                        std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(threads) +
                        " threads\n";
     for (const Records& walk : impl_->records) text += "  " + walk.describe() + "\n";
     for (const Step& step : impl_->steps) {
         text += "  source " + (step.src == kZeroSource ? std::string("zeros") : std::to_string(step.src)) +
                 " -> destination " + std::to_string(step.dst) + ": " + step.plan->describe() + "\n";
+    }
+    for (const SinkStep& step : impl_->sinks) {
+        text += "  source " + std::to_string(step.src) + " -> destination " + std::to_string(step.dst) + ": " +
+                step.walk.describe() + "\n";
     }
     return text;
 }

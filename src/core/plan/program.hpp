@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/nest.hpp"
+#include "plan/sink.hpp"
 #include "plan/summary.hpp"
 #include "plan/variant.hpp"
 #include "runtime/isa.hpp"
@@ -20,6 +21,13 @@ struct Transfer {
     int src = 0;
     int dst = 0;
     Nest nest;
+    // What becomes of the elements on their way out; null where they stay as they are. The nest's itemsize is then that
+    // of the source, and its strides are those of either side.
+    std::shared_ptr<const Sink> sink = nullptr;
+    // The same loops; where their destination lies is the position of an element's scale and shift. Null without.
+    std::shared_ptr<const Nest> parameters = nullptr;
+
+    std::int64_t dst_bytes() const { return sink ? sink->dst_bytes : nest.itemsize; }  // of an element
 };
 
 // What decides a plan besides the nests themselves.

@@ -73,13 +73,17 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
             records.split_ = split;
             records.large_ = large;
             for (const std::size_t k : members) {
-                const auto& [src, dst, nest] = transfers[k];
+                const int src = transfers[k].src;
+                const int dst = transfers[k].dst;
+                const Nest& nest = transfers[k].nest;
                 records.fields_.push_back(split ? Field{dst, nest.dst_offset, nest.src_offset, nest.itemsize}
                                                 : Field{src, nest.src_offset, nest.dst_offset, nest.itemsize});
             }
             std::sort(records.fields_.begin(), records.fields_.end(),
                       [](const Field& a, const Field& b) { return a.at < b.at; });
-            const auto& [src, dst, nest] = transfers[first];
+            const int src = transfers[first].src;
+            const int dst = transfers[first].dst;
+            const Nest& nest = transfers[first].nest;
             records.buffer_ = split ? src : dst;
             records.pitch_ = split ? nest.loops[0].src_stride : nest.loops[0].dst_stride;
             records.records_ = nest.loops[0].extent;

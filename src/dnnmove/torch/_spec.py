@@ -41,13 +41,19 @@ class Spec(NamedTuple):
 
 
 def spec_of(built: BuiltChain) -> Spec:
-    """Read from what a pickle of the chain holds; TypeError where torch does not know the dtype."""
+    """Read from what a pickle of the chain holds; TypeError where torch has no such dtype or gradient."""
     pickled: Any = built.__reduce__()
     chain, max_nests, tune = pickled[1]
     calls = tuple(Call(*call) for call in chain.__reduce__()[1][1])
     desc = built.src_desc
     if not desc.dtype.isnative or not isinstance(getattr(torch, desc.dtype.name, None), torch.dtype):
         raise TypeError(f"built ({built!r}) moves dtype {desc.dtype}, which torch does not have")
+    changed = {call.method for call in calls} & {"byteswap", "convert"}
+    if changed:
+        raise TypeError(
+            f"built ({built!r}) changes elements ({', '.join(sorted(changed))}), of which autograd has no gradient: "
+            "call it by itself, and convert tensors in torch where a gradient is to flow"
+        )
     options = {"max_nests": max_nests, "tune": tune}
     return Spec(desc.dims, desc.strides or (), desc.dtype.name, calls, options, not hasattr(built, "dst_desc"))
 

@@ -1,0 +1,283 @@
+// Planning of a walk over blocks: its loops, the tiles of a block, and how blocks are moved.
+#include "plan/block_walk.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "plan/canonical.hpp"
+#include "runtime/heap_bytes.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kLine = 64;                 // bytes
+constexpr std::int64_t kRunBytes = 4 * kLine;      // of source and destination that a block covers in a row, at least
+constexpr std::int64_t kLongRun = 8 * kLine;       // of the destination: worth streaming wherever it starts
+constexpr std::int64_t kDirectBytes = 2 * kLine;   // of a run of the source that needs no stage
+constexpr std::int64_t kBlockBytes = 64 * 1024;    // of the destination
+constexpr std::int64_t kShortSpan = 64;            // elements that take the same parameters, too few for a call of their own
+constexpr std::int64_t kMostParts = 1024;          // of a table of offsets
+constexpr std::int64_t kPatternElements = 1024;    // of a pattern of parameters, at least
+
+bool is_linear(const Dims& table) {
+    const std::int64_t step = table.size() > 1 ? table[1] - table[0] : 0;
+    for (std::size_t k = 0; k < table.size(); ++k) {
+        if (table[k] != table[0] + static_cast<std::int64_t>(k) * step) return false;
+    }
+    return true;
+}
+
+std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
+
+}  // namespace
+
+BlockWalk::BlockWalk(const Nest& nest, const Nest* parameters, std::shared_ptr<const Sink> sink, const PlanContext& context)
+    : conversions_(&conversions_for(context.kernels->isa)),
+      sink_(std::move(sink)),
+      src_offset_(nest.src_offset),
+      dst_offset_(nest.dst_offset) {
+    if (parameters != nullptr) parameter_offset_ = parameters->dst_offset;
+    add_loops(nest, parameters);
+    order_loops();
+    join_loops();
+    direct_ = is_direct();
+    choose_tiles();
+    even_tiles();
+    choose_parameters();
+    choose_stores(context);
+    bytes_ = sink_->dst_bytes;
+    for (const WalkLoop& loop : loops_) {
+        units_ *= loop.tiles();
+        bytes_ *= loop.extent;
+    }
+    if (!direct_) plan_blocks(context);
+}
+
+// Loops of one step vanish; those that go back in the destination are walked from the end.
+void BlockWalk::add_loops(const Nest& nest, const Nest* parameters) {
+    for (std::size_t k = 0; k < nest.loops.size(); ++k) {
+        const Loop& from = nest.loops[k];
+        const Loop* const places = parameters == nullptr ? nullptr : &parameters->loops[k];
+        WalkLoop loop{from.extent, 1, from.src_stride, from.dst_stride, places == nullptr ? 0 : places->dst_stride, {}, {}, {}, 0};
+        if (from.table) {
+            loop.src_table = from.table->src;
+            loop.dst_table = from.table->dst;
+            loop.parameter_table = places == nullptr || !places->table ? Dims(loop.dst_table.size(), 0) : places->table->dst;
+            if (loop.extent == 1) {
+                src_offset_ += loop.src_table[0];
+                dst_offset_ += loop.dst_table[0];
+                parameter_offset_ += loop.parameter_table[0];
+            } else if (is_linear(loop.dst_table) && is_linear(loop.parameter_table)) {
+                dst_offset_ += loop.dst_table[0];
+                parameter_offset_ += loop.parameter_table[0];
+                loop.dst_stride = loop.dst_table[1] - loop.dst_table[0];
+                loop.parameter_stride = loop.parameter_table[1] - loop.parameter_table[0];
+                loop.dst_table.clear();
+                loop.parameter_table.clear();
+            }
+        }
+        if (loop.extent == 1) continue;
+        if (loop.dst_table.empty() && loop.dst_stride < 0) {
+            dst_offset_ += (loop.extent - 1) * loop.dst_stride;
+            parameter_offset_ += (loop.extent - 1) * loop.parameter_stride;
+            loop.dst_stride = -loop.dst_stride;
+            loop.parameter_stride = -loop.parameter_stride;
+            if (loop.src_table.empty()) {
+                src_offset_ += (loop.extent - 1) * loop.src_stride;
+                loop.src_stride = -loop.src_stride;
+            } else {
+                std::reverse(loop.src_table.begin(), loop.src_table.end());
+            }
+        }
+        loops_.push_back(std::move(loop));
+    }
+}
+
+void BlockWalk::order_loops() {
+    std::stable_sort(loops_.begin(), loops_.end(), [](const WalkLoop& a, const WalkLoop& b) {
+        if (a.dst_table.empty() != b.dst_table.empty()) return b.dst_table.empty();
+        return a.dst_table.empty() && a.dst_stride > b.dst_stride;
+    });
+}
+
+void BlockWalk::join_loops() {
+    std::vector<WalkLoop> joined;
+    for (WalkLoop& loop : loops_) {
+        const bool tables = !loop.src_table.empty() || (!joined.empty() && !joined.back().src_table.empty());
+        if (!joined.empty() && !tables && joined.back().src_stride == loop.src_stride * loop.extent &&
+            joined.back().dst_stride == loop.dst_stride * loop.extent &&
+            joined.back().parameter_stride == loop.parameter_stride * loop.extent) {
+            loop.extent *= joined.back().extent;
+            joined.back() = std::move(loop);
+        } else {
+            joined.push_back(std::move(loop));
+        }
+    }
+    loops_ = std::move(joined);
+}
+
+bool BlockWalk::is_direct() const {
+    if (loops_.empty() || sink_->src_bytes >= kLine) return true;
+    const WalkLoop& inner = loops_.back();
+    return inner.src_table.empty() && inner.src_stride == sink_->src_bytes && inner.dst_stride == sink_->dst_bytes &&
+           (loops_.size() == 1 || inner.extent * sink_->src_bytes >= kDirectBytes);
+}
+
+void BlockWalk::choose_tiles() {
+    const std::int64_t most = std::max<std::int64_t>(1, std::min(kStageBytes / sink_->src_bytes, kBlockBytes / sink_->dst_bytes));
+    std::int64_t elements = 1;
+    // Tiles of `want` steps, as far as the block has room.
+    const auto grow = [&](WalkLoop& loop, std::int64_t want) {
+        const std::int64_t others = elements / loop.tile;
+        const std::int64_t tile = std::min({loop.extent, want, most / others});
+        if (tile <= loop.tile || !loop.dst_table.empty() || (direct_ && !loop.src_table.empty())) return;
+        loop.tile = tile;
+        elements = others * tile;
+    };
+    if (!direct_) {
+        std::int64_t run = sink_->dst_bytes;
+        for (std::size_t k = loops_.size(); k-- > 0 && run < kRunBytes && loops_[k].dst_stride == run;) {
+            grow(loops_[k], (kRunBytes + run - 1) / run);
+            if (loops_[k].tile < loops_[k].extent) break;
+            run *= loops_[k].extent;
+        }
+        std::vector<WalkLoop*> by_source;
+        for (WalkLoop& loop : loops_) {
+            if (loop.src_table.empty() && loop.src_stride != 0) by_source.push_back(&loop);
+        }
+        std::sort(by_source.begin(), by_source.end(),
+                  [](const WalkLoop* a, const WalkLoop* b) { return std::abs(a->src_stride) < std::abs(b->src_stride); });
+        std::int64_t near = sink_->src_bytes;  // bytes of the source that the block covers in a row, but for gaps within lines
+        for (WalkLoop* loop : by_source) {
+            const std::int64_t stride = std::abs(loop->src_stride);
+            if (near >= kRunBytes || (stride >= kLine && stride > near)) break;
+            grow(*loop, (kRunBytes + stride - 1) / stride);
+            near = std::max(near, stride * loop->tile);
+            if (loop->tile < loop->extent) break;
+        }
+    }
+    for (std::size_t k = loops_.size(); k-- > 0;) grow(loops_[k], loops_[k].extent);
+}
+
+// Tiles as even as may be, and of whole lines along the destination.
+void BlockWalk::even_tiles() {
+    for (std::size_t k = 0; k < loops_.size(); ++k) {
+        WalkLoop& loop = loops_[k];
+        if (loop.tile >= loop.extent) continue;
+        const std::int64_t line = k + 1 == loops_.size() ? std::max<std::int64_t>(1, kLine / sink_->dst_bytes) : 1;
+        const std::int64_t even = round_up((loop.extent + loop.tiles() - 1) / loop.tiles(), line);
+        loop.tile = even <= loop.tile ? even : std::max(loop.tile / line * line, std::min(loop.tile, line));
+        // Each part of a table is a plan of its own.
+        if (!loop.src_table.empty() && loop.tiles() > kMostParts) loop.tile = 1;
+    }
+}
+
+// Whether loop k goes on where `run` elements of the loops within it end, in the destination.
+bool BlockWalk::joins(std::size_t k, std::int64_t run) const {
+    return loops_[k].dst_table.empty() && loops_[k].dst_stride == run * sink_->dst_bytes;
+}
+
+void BlockWalk::choose_parameters() {
+    if (!sink_->varies()) return;
+    parameters_ = Parameters::by_span;
+    std::size_t carriers = 0;
+    for (const WalkLoop& loop : loops_) carriers += loop.parameter_stride != 0 || !loop.parameter_table.empty() ? 1 : 0;
+    // The innermost loop that carries parameters, if the destination has no gap before it.
+    std::int64_t span = 1;
+    std::size_t k = loops_.size();
+    while (k > 0 && joins(k - 1, span) && loops_[k - 1].parameter_stride == 0) span *= loops_[--k].extent;
+    if (k == 0 || !joins(k - 1, span) || span >= kShortSpan) return;
+    const WalkLoop& loop = loops_[k - 1];
+    parameter_loop_ = k - 1;
+    if (carriers == 1) {
+        // Rows of the source have no runs beyond the innermost loop.
+        if (direct_ && span > 1) return;
+        parameters_ = Parameters::by_pattern;
+        const std::int64_t period = span * loop.extent;
+        const std::int64_t elements = round_up(std::max(period, kPatternElements), period);
+        for (std::int64_t i = 0; i < elements; ++i) {
+            const auto at = static_cast<std::size_t>(parameter_offset_ + i / span % loop.extent * loop.parameter_stride);
+            scale_pattern_.push_back(sink_->scale[at]);
+            shift_pattern_.push_back(sink_->shift[at]);
+        }
+    } else if (span == 1 && loop.parameter_stride == 1) {
+        parameters_ = Parameters::by_array;
+    }
+}
+
+void BlockWalk::choose_stores(const PlanContext& context) {
+    std::int64_t run = 1;
+    std::size_t k = loops_.size();
+    while (k > 0 && joins(k - 1, run)) {
+        run *= loops_[--k].tile;
+        if (loops_[k].tile < loops_[k].extent) break;
+    }
+    bool lines = context.dst_alignment % kLine == 0 && dst_offset_ % kLine == 0 && run * sink_->dst_bytes % kLine == 0;
+    for (const WalkLoop& loop : loops_) {
+        const bool within = &loop >= loops_.data() + k;
+        lines = lines && loop.dst_table.empty() && (within || loop.dst_stride % kLine == 0);
+    }
+    nontemporal_ = context.stream_rows && (run * sink_->dst_bytes >= kLongRun || lines);
+}
+
+void BlockWalk::plan_blocks(const PlanContext& context) {
+    PlanContext staging{context.kernels, false, context.near, kLine, 0};
+    std::int64_t count = 1;
+    for (WalkLoop& loop : loops_) {
+        loop.first_plan = count;
+        count *= loop.kinds();
+    }
+    plans_.reserve(static_cast<std::size_t>(count));
+    for (std::int64_t number = 0; number < count; ++number) {
+        Nest nest;
+        nest.itemsize = sink_->src_bytes;
+        std::int64_t stage = sink_->src_bytes;
+        for (std::size_t k = loops_.size(); k-- > 0;) {
+            const WalkLoop& loop = loops_[k];
+            const std::int64_t kind = number / loop.first_plan % loop.kinds();
+            const bool listed = !loop.src_table.empty() && loop.tile > 1;
+            const std::int64_t steps = loop.steps(listed ? kind : kind == 0 ? 0 : loop.tiles() - 1);
+            Loop part{steps, loop.src_stride, stage, nullptr};
+            if (listed) {
+                auto table = std::make_shared<OffsetTable>();
+                for (std::int64_t i = 0; i < steps; ++i) {
+                    table->src.push_back(loop.src_table[static_cast<std::size_t>(kind * loop.tile + i)]);
+                    table->dst.push_back(i * stage);
+                }
+                part = Loop{steps, 0, 0, std::move(table)};
+            }
+            stage *= steps;
+            nest.loops.insert(nest.loops.begin(), std::move(part));
+        }
+        plans_.emplace_back(canonical(std::move(nest)), staging);
+    }
+}
+
+std::size_t BlockWalk::memory() const {
+    std::size_t bytes = sizeof *this + heap_bytes(loops_) + heap_bytes(scale_pattern_) + heap_bytes(shift_pattern_) +
+                        heap_bytes(plans_) + heap_bytes(sink_->scale) + heap_bytes(sink_->shift);
+    for (const WalkLoop& loop : loops_) {
+        bytes += heap_bytes(loop.src_table) + heap_bytes(loop.dst_table) + heap_bytes(loop.parameter_table);
+    }
+    for (const NestPlan& plan : plans_) bytes += plan.memory();
+    return bytes;
+}
+
+std::string BlockWalk::describe() const {
+    std::string text = sink_->describe() + ", " + std::to_string(units_) + (units_ == 1 ? " block" : " blocks") + " of ";
+    std::int64_t elements = 1;
+    std::string tiles;
+    for (const WalkLoop& loop : loops_) {
+        elements *= loop.tile;
+        if (loop.tile > 1) tiles += (tiles.empty() ? "" : " x ") + std::to_string(loop.tile);
+    }
+    text += (tiles.empty() ? "1" : tiles) + (elements == 1 ? " element, " : " elements, ");
+    if (direct_) {
+        text += "straight from the source";
+    } else {
+        text += std::to_string(elements * sink_->src_bytes) + " bytes staged by " + plans_.front().describe();
+    }
+    return text + ", " + (nontemporal_ ? "nontemporal" : "cached") + " stores of the results, " + std::to_string(bytes_) + " bytes";
+}
+
+}  // namespace dnnmove
