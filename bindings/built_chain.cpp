@@ -36,7 +36,7 @@ bool same_strides(std::span<const std::int64_t> shape, std::span<const std::int6
 
 }  // namespace
 
-BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::size_t max_nests, bool tune)
+BuiltChain::BuiltChain(const chain::Chain& chain, std::vector<MemoryDesc> srcs, std::size_t max_nests, bool tune)
     : chain_(chain),
       max_nests_(max_nests),
       splits_(chain.splits()),
@@ -44,7 +44,12 @@ BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::si
       folded_(chain::fold(chain, max_nests)),
       strided_(kStridedPlans),
       resized_(kResizedChains) {
-    sources.push_back(Port{onednn::kArgSrc, "src", src});
+    const MemoryDesc src = srcs.front();
+    for (MemoryDesc& desc : srcs) {
+        const auto i = static_cast<int>(sources.size());
+        sources.push_back(chain.joins() ? Port{onednn::kArgMultipleSrc + i, "src[" + std::to_string(i) + "]", std::move(desc)}
+                                        : Port{onednn::kArgSrc, "src", std::move(desc)});
+    }
     const std::vector<Dims>& outputs = chain.outputs();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         MemoryDesc desc = output_desc(src, chain, i);
@@ -61,7 +66,9 @@ BuiltChain::BuiltChain(const chain::Chain& chain, const MemoryDesc& src, std::si
     for (const auto& step : chain.steps()) title.auxiliary += (title.auxiliary.empty() ? "steps:" : "+") + step->name();
     row_major_ = make_plans({});
     const std::size_t steps = chain.steps().size();
-    title_ = "chain of " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " on " + src.repr() + ": " +
+    const std::size_t others = sources.size() - 1;
+    title_ = "chain of " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " on " + src.repr() +
+             (others == 0 ? "" : others == 1 ? " and another source" : " and " + std::to_string(others) + " more sources") + ": " +
              std::to_string(folded_.passes) + (folded_.passes == 1 ? " pass\n" : " passes\n") +
              "shape: [length@stride of each axis, in bytes of what is read]; an axis of several such loops counts through "
              "them, the last one fastest\n";
@@ -74,7 +81,8 @@ Title BuiltChain::title_of(std::size_t pass) const {
 
 std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vector<Dims>& strides) const {
     const Layout& source = sources.front().desc.layout;
-    std::vector<Placement> inputs{place(source.dims, source.strides, source.itemsize)};
+    std::vector<Placement> inputs;
+    for (const Port& port : sources) inputs.push_back(place(port.desc.layout.dims, port.desc.layout.strides, source.itemsize));
     std::vector<Placement> outputs;
     for (std::size_t i = 0; i < destinations.size(); ++i) {
         const Layout& layout = destinations[i].desc.layout;
@@ -124,6 +132,7 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::plans_for(const Operand* ou
 }
 
 PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
+    if (chain_.joins()) return call_joined(x_object, out_object);
     Operand x;
     if (out_object == nullptr || out_object == Py_None) {
         x.read(x_object, "x");
@@ -160,7 +169,7 @@ PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
 
 PyRef BuiltChain::call_new(Operand& x) const {
     const int threads = get_num_threads();
-    if (folded_.passes > 1) return call_staged(*row_major_, x, nullptr, threads);
+    if (folded_.passes > 1) return call_staged(*row_major_, &x, nullptr, threads);
     const CallPlan& plan = *row_major_->front();
     for (const ResultType& each : types_) check_result_type(each, x);
     return splits_ ? run_split(plan, x, nullptr, "x", threads, types()) : run_single(plan, x, nullptr, "x", threads, type(0));
@@ -169,21 +178,23 @@ PyRef BuiltChain::call_new(Operand& x) const {
 PyRef BuiltChain::call_into(Operand& x, const Operands& outs) const {
     const int threads = get_num_threads();
     const auto plans = plans_for(&outs[0], outs.size());
-    if (folded_.passes > 1) return call_staged(*plans, x, &outs[0], threads);
+    if (folded_.passes > 1) return call_staged(*plans, &x, &outs[0], threads);
     return splits_ ? run_split(*plans->front(), x, &outs, "x", threads, types())
                    : run_single(*plans->front(), x, &outs[0], "x", threads, type(0));
 }
 
-void BuiltChain::check_output(const Operand& out, const Operand& x, std::size_t output, const ArgumentName& name) const {
+void BuiltChain::check_output(const Operand& out, const Operand& x, std::size_t output, const ArgumentName& name,
+                              const ArgumentName& x_name) const {
     if (const ResultType* const own = type(output)) return check_out(out, *own, name);
-    check_out(out, x, name, "x");
+    check_out(out, x, name, x_name);
 }
 
-PyRef BuiltChain::call_staged(const Plans& plans, Operand& x, const Operand* outs, int threads) const {
+PyRef BuiltChain::call_staged(const Plans& plans, Operand* xs, const Operand* outs, int threads) const {
     const std::size_t count = destinations.size();
+    Operand& x = xs[0];
     std::vector<std::byte*> dsts(count);
     std::vector<NewArray> results(outs == nullptr ? count : 0);
-    if (outs != nullptr) check_overlap(*plans.front(), &x, 1, "x", outs, count);
+    if (outs != nullptr) check_overlap(*plans.front(), xs, sources.size(), "x", outs, count);
     bool ran_python = false;
     for (const ResultType& each : types_) check_result_type(each, x);
     for (std::size_t i = 0; i < count; ++i) {
@@ -194,22 +205,28 @@ PyRef BuiltChain::call_staged(const Plans& plans, Operand& x, const Operand* out
             dsts[i] = outs[i].data();
         }
     }
-    if (ran_python) {
-        x.fetch("x", true);
-        if (!takes(x)) refuse(x, "x");
+    std::vector<const std::byte*> srcs(sources.size());
+    for (std::size_t i = 0; i < srcs.size(); ++i) {
+        if (ran_python) {
+            xs[i].fetch(source_name(i), true);
+            if (!takes(xs[i], i)) refuse(xs[i], source_name(i).text(), i);
+        }
+        srcs[i] = xs[i].data();
     }
-    const std::byte* const src = x.data();
     std::optional<trace::Call> call;
     if (trace::on()) {
         call.emplace(title, impl_info(), passes());
-        call->add_source(x);
+        for (std::size_t i = 0; i < srcs.size(); ++i) call->add_source(xs[i]);
         const std::vector<Placement>& outputs = plans.front()->outputs();
         for (std::size_t i = 0; i < count; ++i) call->add_destination(outputs[i].shape, outputs[i].strides, type(i));
     }
-    {
+    const CallPlan& first = *plans.front();
+    if (!call && plans.size() == 1 && first.bytes() <= kKeepGil && !first.tunes(dsts.data(), count, threads)) {
+        run_plans(plans, srcs.data(), dsts.data(), threads, nullptr);
+    } else {
         const torch_tensors::OnItsThreads team(x.kind() == Operand::Kind::torch);
         const ReleasedGil released;
-        run_plans(plans, src, dsts.data(), threads, call ? &*call : nullptr);
+        run_plans(plans, srcs.data(), dsts.data(), threads, call ? &*call : nullptr);
     }
     if (call) call->finish();
     for (std::size_t i = 0; outs != nullptr && i < count; ++i) outs[i].written();
@@ -241,10 +258,10 @@ void BuiltChain::give_back(Scratch block) const noexcept {
 
 BuiltChain::~BuiltChain() { Scratch(spare_.exchange(nullptr)); }
 
-void BuiltChain::run_plans(const Plans& plans, const std::byte* src, std::byte* const* dsts, int threads,
+void BuiltChain::run_plans(const Plans& plans, const std::byte* const* srcs, std::byte* const* dsts, int threads,
                            trace::Call* call) const {
     Scratch scratch = take_scratch();
-    std::vector<const std::byte*> from{src};
+    std::vector<const std::byte*> from(srcs, srcs + sources.size());
     std::vector<std::byte*> to(dsts, dsts + destinations.size());
     for (const std::int64_t place : places_) {
         from.push_back(scratch.get() + place);
@@ -262,7 +279,7 @@ void BuiltChain::run_plans(const Plans& plans, const std::byte* src, std::byte* 
 }
 
 void BuiltChain::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*, trace::Call* call) const {
-    run_plans(*row_major_, srcs[0], dsts, get_num_threads(), call);
+    run_plans(*row_major_, srcs, dsts, get_num_threads(), call);
 }
 
 bool BuiltChain::tunes(std::byte* const* dsts) const noexcept {

@@ -54,18 +54,29 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t count, PyObjec
     });
 }
 
-// The chain for the leading extent of ARG_SRC; null where it is this one, or where there is no such argument,
-// which execute_arguments reports.
-std::shared_ptr<const BuiltChain> for_argument(const BuiltChain& built, PyObject* args) {
+// The chain for the leading extent of the sources; null where it is this one, or where one is missing, which
+// execute_arguments reports.
+std::shared_ptr<const BuiltChain> for_arguments(const BuiltChain& built, PyObject* args) {
+    constexpr std::size_t kMostSources = onednn::kArgMultipleDst - onednn::kArgMultipleSrc;
     if (!PyDict_Check(args)) return nullptr;
-    const PyRef key = checked(PyLong_FromLong(onednn::kArgSrc));
-    const PyRef source = PyRef::share(PyDict_GetItemWithError(args, key.get()));
-    if (!source && PyErr_Occurred() != nullptr) throw PythonError{};
-    if (!source) return nullptr;
-    const std::string name = "src (argument " + std::to_string(onednn::kArgSrc) + ")";
-    Operand x;
-    x.read(source.get(), name, Access::describe);  // its contents: execute_arguments
-    return built.for_source(x, name);
+    const std::size_t count = built.sources.size();
+    if (count > kMostSources) {
+        throw ValueError("execute numbers at most " + std::to_string(kMostSources) + " sources, but the chain has " +
+                         std::to_string(count) + ": call it with a list of them");
+    }
+    std::vector<PyRef> objects;
+    for (const Port& port : built.sources) {
+        const PyRef key = checked(PyLong_FromLong(port.arg));
+        objects.push_back(PyRef::share(PyDict_GetItemWithError(args, key.get())));
+        if (!objects.back() && PyErr_Occurred() != nullptr) throw PythonError{};
+        if (!objects.back()) return nullptr;
+    }
+    const auto name = [&](std::size_t i) { return built.sources[i].name + " (argument " + std::to_string(built.sources[i].arg) + ")"; };
+    Operands xs(count);
+    bool again = false;
+    for (std::size_t i = 0; i < count; ++i) again = xs[i].open(objects[i].get(), name(i), Access::describe) || again;  // contents: execute_arguments
+    for (std::size_t i = 0; i < count; ++i) xs[i].fetch(name(i), again);
+    return built.chain().joins() ? built.for_sources(xs, name) : built.for_source(xs[0], name(0));
 }
 
 PyObject* execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -74,7 +85,7 @@ PyObject* execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObj
         std::array<PyObject*, kMaxParameters> values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         const auto& built = reinterpret_cast<Object*>(self)->built;
-        const auto other = for_argument(*built, values[1]);
+        const auto other = for_arguments(*built, values[1]);
         execute_arguments(other ? other : built, values[0], values[1]);
         Py_RETURN_NONE;
     });
@@ -171,7 +182,23 @@ PyObject* get_impl_info(PyObject* self, void*) {
 }
 
 PyObject* get_src_desc(PyObject* self, void*) {
-    return guarded([&] { return py::cast(built_of(self).sources.front().desc).release().ptr(); });
+    return guarded([&]() -> PyObject* {
+        const BuiltChain& built = built_of(self);
+        if (built.chain().joins()) {
+            PyErr_SetString(PyExc_AttributeError, "src_desc: this chain has several sources, see src_descs");
+            return nullptr;
+        }
+        return py::cast(built.sources.front().desc).release().ptr();
+    });
+}
+
+PyObject* get_src_descs(PyObject* self, void*) {
+    return guarded([&] {
+        const BuiltChain& built = built_of(self);
+        py::tuple descs = python::new_tuple(built.sources.size());
+        for (std::size_t i = 0; i < built.sources.size(); ++i) descs[i] = py::cast(built.sources[i].desc);
+        return descs.release().ptr();
+    });
 }
 
 PyObject* get_dst_desc(PyObject* self, void*) {
@@ -205,12 +232,13 @@ constexpr const char* kDoc = R"doc(A chain ready to run, made by `Chain.build`.
 
 Call it with an array (or Memory) that lies as ``src_desc`` says: ``f(x)`` returns one new
 C-contiguous array, or a tuple of them where the chain splits; ``f(x, out=...)`` writes to
-arrays of the caller's, of any strides. It may be called from many threads at once.
+arrays of the caller's, of any strides. A chain of several sources takes a list or tuple of them,
+``f([x0, x1])``. It may be called from many threads at once.
 
 The length of axis 0 may differ from call to call (the last batch of an epoch) where no step fixes
 it: a shuffle, split, slice, roll or pad of that axis does, wherever the steps before it moved it,
 so does a broadcast that names its length, and a reshape that does not give it as -1. Each length is
-planned once; the plans of the latest 16 are kept.
+planned once; the plans of the latest 16 are kept. Of several sources all have the other length.
 
 Attributes
 ----------
@@ -219,7 +247,9 @@ passes : int
 impl_info_str : str
     The implementation, for example "native:avx512".
 src_desc : MemoryDesc
-    What the chain was built for.
+    What the chain was built for, where it has one source.
+src_descs : tuple of MemoryDesc
+    What the chain was built for, source by source.
 dst_desc : MemoryDesc
     What comes out, where the chain does not split.
 dst_descs : tuple of MemoryDesc
@@ -236,8 +266,9 @@ Parameters
 stream : Stream or None
     The work is done when the call returns.
 args : dict of int to Memory or array
-    ARG_SRC, and ARG_DST or, where the chain splits, ARG_MULTIPLE_DST + i for branch i. Where axis 0
-    of the source has another length, the outputs have those that follow from it.
+    ARG_SRC or, of a chain of several sources, ARG_MULTIPLE_SRC + i for source i (at most 1024), and
+    ARG_DST or, where the chain splits, ARG_MULTIPLE_DST + i for branch i. Where axis 0 of the
+    source has another length, the outputs have those that follow from it.
 
 Raises
 ------
@@ -284,7 +315,8 @@ void register_built_chain(PyObject* module) {
     static PyGetSetDef properties[] = {
         {"passes", get_passes, nullptr, "Trips of the data through memory.", nullptr},
         {"impl_info_str", get_impl_info, nullptr, "The implementation, for example \"native:avx512\".", nullptr},
-        {"src_desc", get_src_desc, nullptr, "MemoryDesc of the input.", nullptr},
+        {"src_desc", get_src_desc, nullptr, "MemoryDesc of the input of a chain of one.", nullptr},
+        {"src_descs", get_src_descs, nullptr, "MemoryDescs of all inputs.", nullptr},
         {"dst_desc", get_dst_desc, nullptr, "MemoryDesc of the output of a chain that does not split.", nullptr},
         {"dst_descs", get_dst_descs, nullptr, "MemoryDescs of all outputs.", nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr}};

@@ -27,7 +27,7 @@ std::optional<std::size_t> differing(std::span<const std::int64_t> shape, std::s
 }
 
 // The strides of `layout` with another leading extent: slower axes of a dense layout move with it.
-Dims resized(const Layout& layout, std::int64_t extent) {
+Dims resized_strides(const Layout& layout, std::int64_t extent) {
     if (layout.dims[0] <= 1 || layout.empty() || !layout.is_dense()) return layout.strides;
     Dims strides = layout.strides;
     for (std::size_t axis = 1; axis < strides.size(); ++axis) {
@@ -44,55 +44,85 @@ std::string in_elements(std::int64_t stride, std::int64_t itemsize) {
 
 }  // namespace
 
-bool BuiltChain::takes(const Operand& x) const {
-    const MemoryDesc& desc = sources.front().desc;
+bool BuiltChain::takes(const Operand& x, std::size_t source) const {
+    const MemoryDesc& desc = sources[source].desc;
     const Layout& layout = desc.layout;
     return !x.blocked() && x.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr())) &&
            std::equal(x.shape().begin(), x.shape().end(), layout.dims.begin(), layout.dims.end()) &&
            (layout.itemsize == 0 || !differing(layout.dims, x.strides(), layout.strides));
 }
 
-bool BuiltChain::lies_alike(const Operand& x) const {
-    const Layout& layout = sources.front().desc.layout;
+bool BuiltChain::resizable(const Operand& x, std::size_t source) const {
+    const MemoryDesc& desc = sources[source].desc;
+    const Layout& layout = desc.layout;
+    const Dims& dims = layout.dims;
+    if (x.blocked() || !x.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr())) || dims.empty() ||
+        x.ndim() != dims.size() || x.shape()[0] == dims[0] || !std::equal(x.shape().begin() + 1, x.shape().end(), dims.begin() + 1)) {
+        return false;
+    }
     // Where the source has one step along the axis, its stride says nothing.
     Dims shape = list(x.shape());
     Dims expected = layout.strides;
     if (layout.dims[0] <= 1) expected[0] = x.strides()[0];
     return layout.itemsize == 0 || !differing(shape, x.strides(), expected) ||
-           !differing(shape, x.strides(), resized(layout, shape[0]));
+           !differing(shape, x.strides(), resized_strides(layout, shape[0]));
 }
 
 std::shared_ptr<const BuiltChain> BuiltChain::for_source(const Operand& x, std::string_view name) const {
     if (takes(x)) return nullptr;
-    const MemoryDesc& desc = sources.front().desc;
-    const Dims& dims = desc.layout.dims;
-    const Dims shape = list(x.shape());
-    const bool resizable = !x.blocked() && x.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr())) &&
-                           !dims.empty() && shape.size() == dims.size() && shape[0] != dims[0] &&
-                           std::equal(shape.begin() + 1, shape.end(), dims.begin() + 1) && lies_alike(x);
-    if (!resizable) refuse(x, std::string(name));
-    std::vector<Dims> key{shape, list(x.strides())};
-    if (auto known = resized_.find(key)) return known;
+    if (!resizable(x)) refuse(x, std::string(name));
+    Dims shape = list(x.shape());
+    Dims strides = list(x.strides());
+    return resized({shape, strides}, {{shape, strides}}, 0, std::string(name) + ".shape[0]");
+}
 
-    const std::string extent = std::string(name) + ".shape[0] is " + std::to_string(shape[0]) +
-                               ", but the chain was built for " + std::to_string(dims[0]) + ", and ";
+std::shared_ptr<const BuiltChain> BuiltChain::for_sources(const Operands& xs, const Names& name) const {
+    std::size_t other = 0;  // the first that does not lie as the chain was built for
+    while (other < xs.size() && takes(xs[other], other)) ++other;
+    if (other == xs.size()) return nullptr;
+    const std::int64_t extent = xs[other].ndim() == 0 ? 0 : xs[other].shape()[0];
+    Dims key{extent};
+    std::vector<chain::Source> layouts;
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+        const bool as_built = takes(xs[i], i);
+        if (!as_built && !resizable(xs[i], i)) refuse(xs[i], name(i), i);
+        key.insert(key.end(), xs[i].strides().begin(), xs[i].strides().end());
+        layouts.push_back({list(xs[i].shape()), list(xs[i].strides())});
+    }
+    const std::string named = name(other) + ".shape[0]";
+    for (std::size_t i = 0; i < xs.size() && !chain_.fixes_leading(); ++i) {
+        if (layouts[i].shape[0] == extent) continue;
+        throw ValueError(named + " is " + std::to_string(extent) + ", but " + name(i) + ".shape[0] is " +
+                         std::to_string(layouts[i].shape[0]) + ": axis 0 may have another length than the chain was built for in all sources alike");
+    }
+    return resized({std::move(key)}, std::move(layouts), other, named);
+}
+
+std::shared_ptr<const BuiltChain> BuiltChain::resized(std::vector<Dims> key, std::vector<chain::Source> layouts,
+                                                      std::size_t other, const std::string& named) const {
+    if (auto known = resized_.find(key)) return known;
+    const MemoryDesc& desc = sources[other].desc;
+    const Dims& shape = layouts[other].shape;
+    const std::string extent = named + " is " + std::to_string(shape[0]) + ", but the chain was built for " +
+                               std::to_string(desc.layout.dims[0]) + ", and ";
     if (const auto step = chain_.fixes_leading()) {
         throw ValueError(extent + "step " + std::to_string(*step + 1) + ", " + chain_.steps()[*step]->text() +
                          ", fixes axis 0: build a chain for " + to_string(shape));
     }
     std::optional<chain::Chain> steps;
     try {
-        steps = chain_.on(shape, key[1]);
+        steps = chain_.on(layouts);
     } catch (const ValueError& error) {
         throw ValueError(extent + "its steps do not fit " + to_string(shape) + ": " + error.what());
     }
-    const MemoryDesc source{Layout::strided(shape, key[1], desc.layout.itemsize), desc.dtype, {}};
-    auto made = std::make_shared<const BuiltChain>(*steps, source, max_nests_, tune_);
+    std::vector<MemoryDesc> descs;
+    for (const auto& [dims, strides] : layouts) descs.push_back({Layout::strided(dims, strides, desc.layout.itemsize), desc.dtype, {}});
+    auto made = std::make_shared<const BuiltChain>(*steps, std::move(descs), max_nests_, tune_);
     return resized_.insert(std::move(key), std::move(made));
 }
 
-void BuiltChain::refuse(const Operand& x, const std::string& name) const {
-    const MemoryDesc& desc = sources.front().desc;
+void BuiltChain::refuse(const Operand& x, const std::string& name, std::size_t source) const {
+    const MemoryDesc& desc = sources[source].desc;
     const Layout& layout = desc.layout;
     const Dims shape = list(x.shape());
     if (x.blocked()) {
@@ -114,7 +144,7 @@ void BuiltChain::refuse(const Operand& x, const std::string& name) const {
                          to_string(shape) + built + ": build a chain for that shape");
     }
     // Only the strides are left.
-    const Dims expected = shape[0] == layout.dims[0] ? layout.strides : resized(layout, shape[0]);
+    const Dims expected = shape[0] == layout.dims[0] ? layout.strides : resized_strides(layout, shape[0]);
     const std::size_t axis = differing(shape, x.strides(), expected).value_or(0);
     const bool dense = expected == dense_strides(shape, layout.itemsize);
     const bool whole = std::ranges::all_of(x.strides(), [&](auto stride) { return stride % layout.itemsize == 0; });

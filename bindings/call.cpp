@@ -186,7 +186,7 @@ PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::
     return tuple_of([&](std::size_t i) { return results[i].finish(data); });
 }
 
-PyRef run_concat(const CallPlan& plan, Operands& arrays, const Operand* out, int threads) {
+PyRef run_join(const CallPlan& plan, Operands& arrays, const Operand* out, int threads) {
     std::vector<const std::byte*> srcs(arrays.size());
     const auto take_sources = [&] {
         for (std::size_t i = 0; i < arrays.size(); ++i) srcs[i] = arrays[i].data();

@@ -93,6 +93,6 @@ PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::s
 PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::string_view data_name,
                 int threads, const ResultType* const* types = nullptr);
 // Any number of inputs, one output.
-PyRef run_concat(const CallPlan& plan, Operands& arrays, const Operand* out, int threads);
+PyRef run_join(const CallPlan& plan, Operands& arrays, const Operand* out, int threads);
 
 }  // namespace dnnmove

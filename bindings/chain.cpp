@@ -11,6 +11,8 @@
 
 #include "built_chain.hpp"
 #include "chain_docs.hpp"
+#include "descr.hpp"
+#include "dtype.hpp"
 #include "element_steps.hpp"
 #include "element_type.hpp"
 #include "errors.hpp"
@@ -26,22 +28,54 @@ namespace py = pybind11;
 namespace dnnmove::python {
 namespace {
 
-[[noreturn]] void refuse_blocked(const char* name, const MemoryDesc& desc) {
-    throw ValueError(std::string(name) + " (" + desc.repr() + ") must have a plain layout: reorder to one first");
+[[noreturn]] void refuse_blocked(const std::string& name, const MemoryDesc& desc) {
+    throw ValueError(name + " (" + desc.repr() + ") must have a plain layout: reorder to one first");
 }
 
-Chain start(const py::object& data_desc) {
+Chain start_one(const py::object& data_desc, const std::string& name) {
     if (!py::isinstance<MemoryDesc>(data_desc)) {
-        throw TypeError("data_desc (" + type_name(data_desc.ptr()) +
+        throw TypeError(name + " (" + type_name(data_desc.ptr()) +
                         ") must be a MemoryDesc; MemoryDesc.of(array) gives an array's");
     }
     const auto& desc = data_desc.cast<const MemoryDesc&>();
-    if (desc.layout.blocked()) refuse_blocked("data_desc", desc);
+    if (desc.layout.blocked()) refuse_blocked(name, desc);
     return Chain{desc, chain::Chain(desc.layout.dims, desc.layout.strides, desc.layout.itemsize)};
 }
 
+bool is_sequence(py::handle object) { return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()); }
+
+Chain start_several(std::vector<MemoryDesc> descs) {
+    std::vector<chain::Source> sources;
+    for (const MemoryDesc& desc : descs) sources.push_back({desc.layout.dims, desc.layout.strides});
+    const MemoryDesc first = descs.front();
+    return Chain{first, chain::Chain(std::move(sources), first.layout.itemsize),
+                 std::make_shared<const std::vector<MemoryDesc>>(std::move(descs))};
+}
+
+// `start` makes a chain of one item.
+template <class Start>
+Chain start_several(const py::object& items, const std::string& name, const Start& start) {
+    const PyRef tuple = checked(PySequence_Tuple(items.ptr()));
+    const Py_ssize_t count = PyTuple_GET_SIZE(tuple.get());
+    if (count == 0) throw ValueError(name + " must hold at least one source, but is empty");
+    std::vector<MemoryDesc> descs;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        const std::string item = name + "[" + std::to_string(i) + "]";
+        descs.push_back(start(py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(tuple.get(), i)), item).src);
+        const auto descr = [](const MemoryDesc& desc) { return reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr()); };
+        if (same_descr(descr(descs.back()), descr(descs.front()))) continue;
+        throw TypeError(item + " has dtype " + name_of(descs.back().dtype) + ", which must equal that of " + name + "[0], " +
+                        name_of(descs.front().dtype));
+    }
+    return start_several(std::move(descs));
+}
+
+Chain start(const py::object& data_desc) {
+    return is_sequence(data_desc) ? start_several(data_desc, "data_desc", start_one) : start_one(data_desc, "data_desc");
+}
+
 // Byte strides of an array as a chain keeps them: whole elements, also along axes that take no step.
-Dims whole_strides(const Operand& array) {
+Dims whole_strides(const Operand& array, const std::string& name) {
     const Dims shape(array.shape().begin(), array.shape().end());
     Dims strides = dense_strides(shape, array.itemsize());
     if (array.itemsize() == 0 || std::find(shape.begin(), shape.end(), 0) != shape.end()) return strides;
@@ -50,25 +84,39 @@ Dims whole_strides(const Operand& array) {
         if (stride % array.itemsize() == 0) {
             strides[axis] = stride;
         } else if (shape[axis] > 1) {
-            throw ValueError(not_whole("array", axis, stride, array.itemsize()) +
-                             ": build the chain for np.ascontiguousarray(array)");
+            throw ValueError(not_whole(name, axis, stride, array.itemsize()) +
+                             ": build the chain for np.ascontiguousarray(" + name + ")");
         }
     }
     return strides;
 }
 
-Chain start_from(const py::object& array) {
+Chain start_from_one(const py::object& array, const std::string& name) {
     Operand data;
-    data.read(array.ptr(), "array", Access::describe);
-    if (data.blocked()) refuse_blocked("array", data.memory()->desc);
+    data.read(array.ptr(), name, Access::describe);
+    if (data.blocked()) refuse_blocked(name, data.memory()->desc);
     const Dims shape(data.shape().begin(), data.shape().end());
-    const Dims strides = whole_strides(data);
+    const Dims strides = whole_strides(data, name);
     const auto dtype = py::reinterpret_steal<py::dtype>(data.descr().release());
     return Chain{MemoryDesc{Layout::strided(shape, strides, data.itemsize()), dtype, {}},
                  chain::Chain(shape, strides, data.itemsize())};
 }
 
-std::string repr(const Chain& chain) { return abbreviated("Chain(" + chain.src.repr() + ")" + chain.steps.text()); }
+Chain start_from(const py::object& array) {
+    return is_sequence(array) ? start_several(array, "array", start_from_one) : start_from_one(array, "array");
+}
+
+std::string repr(const Chain& chain) {
+    constexpr std::size_t kShown = 3;
+    std::string source = chain.src.repr();
+    if (chain.sources != nullptr) {
+        const std::size_t count = chain.sources->size();
+        source = "[" + source;
+        for (std::size_t i = 1; i < std::min(count, kShown); ++i) source += ", " + (*chain.sources)[i].repr();
+        source += count > kShown ? ", ... " + std::to_string(count) + " in all]" : "]";
+    }
+    return abbreviated("Chain(" + source + ")" + chain.steps.text());
+}
 
 [[noreturn]] py::object refuse_call(const Chain&, const py::args&, const py::kwargs&) {
     throw TypeError("this Chain is not built: call .build() first, then what it returns, as in f = chain.build(); y = f(x)");
@@ -76,7 +124,20 @@ std::string repr(const Chain& chain) { return abbreviated("Chain(" + chain.src.r
 
 MemoryDesc dst_desc(const Chain& chain) {
     if (chain.steps.splits()) throw py::attribute_error("dst_desc: this chain splits, see dst_descs");
+    if (chain.steps.open()) throw py::attribute_error("dst_desc: no step joins the sources of this chain, see dst_descs");
     return output_desc(chain.src, chain.steps, 0);
+}
+
+MemoryDesc src_desc(const Chain& chain) {
+    if (chain.sources != nullptr) throw py::attribute_error("src_desc: this chain has several sources, see src_descs");
+    return chain.src;
+}
+
+py::tuple src_descs(const Chain& chain) {
+    if (chain.sources == nullptr) return py::make_tuple(chain.src);
+    py::tuple descs = new_tuple(chain.sources->size());
+    for (std::size_t i = 0; i < chain.sources->size(); ++i) descs[i] = py::cast((*chain.sources)[i]);
+    return descs;
 }
 
 py::tuple dst_descs(const Chain& chain) {
@@ -145,16 +206,32 @@ MemoryDesc source_from(const py::tuple& state) {
                       dtype, state[3].cast<std::string>()};
 }
 
-py::tuple reduce(const Chain& chain) {
-    return py::make_tuple(py::module_::import("dnnmove._core").attr("_restore_chain"),
-                          py::make_tuple(source_state(chain.src), calls_of(chain.steps)));
+py::object sources_state(const Chain& chain) {
+    if (chain.sources == nullptr) return source_state(chain.src);
+    py::list states;
+    for (const MemoryDesc& desc : *chain.sources) states.append(source_state(desc));
+    return states;
 }
 
-// What a pickle holds: the source and the calls.
-py::object restore(const py::tuple& source, const py::tuple& calls) {
-    const MemoryDesc desc = source_from(source);
+py::tuple reduce(const Chain& chain) {
+    return py::make_tuple(py::module_::import("dnnmove._core").attr("_restore_chain"),
+                          py::make_tuple(sources_state(chain), calls_of(chain.steps)));
+}
+
+Chain start_again(const py::object& source) {
+    if (py::isinstance<py::list>(source)) {
+        std::vector<MemoryDesc> descs;
+        for (const py::handle state : source) descs.push_back(source_from(state.cast<py::tuple>()));
+        return start_several(std::move(descs));
+    }
+    const MemoryDesc desc = source_from(source.cast<py::tuple>());
     const Layout& layout = desc.layout;
-    py::object chain = py::cast(Chain{desc, chain::Chain(layout.dims, layout.strides, layout.itemsize)});
+    return Chain{desc, chain::Chain(layout.dims, layout.strides, layout.itemsize)};
+}
+
+// What a pickle holds: the source, or a list of sources, and the calls.
+py::object restore(const py::object& source, const py::tuple& calls) {
+    py::object chain = py::cast(start_again(source));
     for (const py::handle call : calls) {
         const auto [name, arguments, keywords] = call.cast<std::tuple<std::string, py::tuple, py::dict>>();
         chain = chain.attr(name.c_str())(*arguments, **keywords);
@@ -162,7 +239,11 @@ py::object restore(const py::tuple& source, const py::tuple& calls) {
     return chain;
 }
 
-bool same(const Chain& a, const Chain& b) { return a.src == b.src && a.steps.text() == b.steps.text(); }
+bool same(const Chain& a, const Chain& b) {
+    if ((a.sources == nullptr) != (b.sources == nullptr)) return false;
+    const bool sources = a.sources == b.sources || (a.sources != nullptr && *a.sources == *b.sources);
+    return a.src == b.src && sources && a.steps.text() == b.steps.text();
+}
 
 }  // namespace
 
@@ -187,18 +268,20 @@ void register_chain(py::module_& module) {
                     throw ValueError("max_nests (" + std::to_string(limit) + ") must lie in [1, " +
                                      std::to_string(chain::kMaxPieces) + "]");
                 }
-                auto built = std::make_shared<const BuiltChain>(self.steps, self.src, static_cast<std::size_t>(limit), parse_flag(tune.ptr(), "tune"));
+                auto sources = self.sources != nullptr ? *self.sources : std::vector<MemoryDesc>{self.src};
+                auto built = std::make_shared<const BuiltChain>(self.steps, std::move(sources), static_cast<std::size_t>(limit), parse_flag(tune.ptr(), "tune"));
                 return py::reinterpret_steal<py::object>(wrap(std::move(built)).release());
             },
             py::kw_only(), py::arg("max_nests") = chain::kMaxNests, py::arg("tune") = false, kChainBuildDoc)
-        .def_property_readonly("src_desc", [](const Chain& self) { return self.src; }, "MemoryDesc of the input.")
+        .def_property_readonly("src_desc", &src_desc, "MemoryDesc of the input of a chain of one.")
+        .def_property_readonly("src_descs", &src_descs, "MemoryDescs of all inputs.")
         .def_property_readonly("dst_desc", &dst_desc, "MemoryDesc of what the steps so far give, where they do not split.")
         .def_property_readonly("dst_descs", &dst_descs, "MemoryDescs of what the steps so far give, branch by branch.")
         .def("__eq__", [](const Chain& self, const py::object& other) -> py::object {
             if (!py::isinstance<Chain>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
             return py::bool_(same(self, other.cast<const Chain&>()));
         })
-        .def("__hash__", [](const Chain& self) { return py::hash(py::make_tuple(py::cast(self.src), self.steps.text())); })
+        .def("__hash__", [](const Chain& self) { return py::hash(py::make_tuple(src_descs(self), self.steps.text())); })
         .def(
             "draw",
             [](const py::object& self, const py::object& path) {
@@ -227,7 +310,13 @@ void register_chain(py::module_& module) {
 }
 
 PyRef chain_of(const BuiltChain& built) {
-    return PyRef::steal(py::cast(Chain{built.sources.front().desc, built.chain()}).release().ptr());
+    Chain chain{built.sources.front().desc, built.chain()};
+    if (built.chain().joins()) {
+        std::vector<MemoryDesc> descs;
+        for (const Port& port : built.sources) descs.push_back(port.desc);
+        chain.sources = std::make_shared<const std::vector<MemoryDesc>>(std::move(descs));
+    }
+    return PyRef::steal(py::cast(std::move(chain)).release().ptr());
 }
 
 }  // namespace dnnmove::python

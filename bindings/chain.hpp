@@ -20,8 +20,10 @@ class BuiltChain;
 // What the Python object holds: a chain, and the descriptor with the dtype that the chain does not know.
 struct Chain {
     using InitializedOnly = void;
-    MemoryDesc src;
+    MemoryDesc src;  // of several sources the first
     chain::Chain steps;
+    // All of them, where the chain is one of several; else null. Both are of one dtype.
+    std::shared_ptr<const std::vector<MemoryDesc>> sources = nullptr;
 };
 
 // The entries of a basic index, as `np.s_[...]` gives them. Throws TypeError for anything but integers,

@@ -13,15 +13,17 @@ flat tuple, depth first.
 
 Parameters
 ----------
-data_desc : MemoryDesc
-    Shape, dtype and strides of the input, in a plain layout. For an array at hand see `Chain.of`.
+data_desc : MemoryDesc, or list or tuple of MemoryDesc
+    Shape, dtype and strides of the input, in a plain layout. For an array at hand see `Chain.of`. A
+    list makes a chain of several sources, of one dtype, each of a layout of its own; it begins with
+    `stack` or `concat`, and what `build` gives is called with a list of as many arrays.
 
 Raises
 ------
 TypeError
-    `data_desc` is no MemoryDesc.
+    `data_desc` is no MemoryDesc, or several have different dtypes.
 ValueError
-    Its layout is blocked: reorder to a plain one first.
+    Its layout is blocked: reorder to a plain one first. Or the list is empty.
 
 Notes
 -----
@@ -50,6 +52,13 @@ The last batch of an epoch may be shorter, where no step fixes axis 0:
 
 >>> f(x[:1])[0].shape
 (1, 3, 3, 2)
+
+A batch of images of its own each, channels first, in one pass:
+
+>>> images = [np.full((4, 5, 3), i, dtype="uint8") for i in range(8)]
+>>> f = dm.Chain([dm.MemoryDesc.of(image) for image in images]).stack().transpose((0, 3, 1, 2)).build()
+>>> f(images).shape, f.passes
+((8, 3, 4, 5), 1)
 )doc";
 
 inline constexpr const char* kChainOfDoc = R"doc(of(array)
@@ -59,9 +68,9 @@ A chain for arrays that lie as this one does.
 
 Parameters
 ----------
-array : array
+array : array, or list or tuple of arrays
     NumPy array, torch tensor or any CPU object with ``__dlpack__``, of any strides that are whole
-    elements. Only its shape, dtype and strides are taken.
+    elements. Only its shape, dtype and strides are taken. A list makes a chain of several sources.
 
 Returns
 -------
@@ -71,9 +80,10 @@ Chain
 Raises
 ------
 TypeError
-    `array` is no array.
+    `array` is no array, or several have different dtypes.
 ValueError
-    Its strides are no whole number of elements (a field of a struct, say), or its layout is blocked.
+    Its strides are no whole number of elements (a field of a struct, say), or its layout is blocked. Or
+    the list is empty.
 
 Examples
 --------

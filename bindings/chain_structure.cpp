@@ -42,7 +42,7 @@ py::object to_python(const chain::Note& note) {
     for (const auto& axis : note.axes) {
         py::list loops;
         for (const chain::Note::Run& run : axis) {
-            loops.append(py::make_tuple(run.extent, run.stride ? py::object(py::int_(*run.stride)) : py::object(py::none())));
+            loops.append(py::make_tuple(run.extent, run.stride ? py::object(py::int_(*run.stride)) : py::object(py::none()), run.sources));
         }
         axes.append(loops);
     }
@@ -86,11 +86,14 @@ py::object to_python(const KernelSummary& kernel) {
 }
 
 py::list passes_of(const BuiltChain& built) {
+    const chain::Folded& folded = built.folded();
     py::list passes;
     for (const ProgramSummary& pass : built.summaries(kShown)) {
         py::list copies;
         for (const CopySummary& copy : pass.copies) {
-            copies.append(py::dict("source"_a = copy.src, "destination"_a = copy.dst, "text"_a = copy.text,
+            // As notes number them: the chain's sources are one.
+            const int source = copy.src < folded.sources ? std::min(copy.src, 0) : copy.src - folded.sources + 1;
+            copies.append(py::dict("source"_a = source, "input"_a = copy.src, "sources"_a = copy.sources, "destination"_a = copy.dst, "text"_a = copy.text,
                                    "kernel"_a = copy.kernel ? to_python(*copy.kernel) : py::none()));
         }
         passes.append(py::dict("implementation"_a = pass.implementation, "bytes"_a = pass.bytes, "nests"_a = pass.nests,

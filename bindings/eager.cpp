@@ -299,49 +299,62 @@ PyObject* broadcast(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
     });
 }
 
+// concat and stack: several inputs, one output.
+PyObject* call_join(Op op, const char* function, const Signature& signature, PyObject* const* args, Py_ssize_t count,
+                    PyObject* keywords) {
+    Values values;
+    signature.parse(args, static_cast<std::size_t>(count), keywords, values);
+    Call call(op);
+    // (What a list or tuple has not, takes a microsecond to find out.)
+    if (!PyList_Check(values[0]) && !PyTuple_Check(values[0]) && is_array(values[0])) {
+        throw TypeError("arrays must be a list or tuple of arrays, not " + type_name(values[0]) +
+                        ": " + function + "([a, b], axis)");
+    }
+    call.key.push(values[1] == nullptr ? 0 : parse_integer(values[1], "axis"));
+    call.close();
+    const PyRef items = sequence_of(values[0], "arrays");
+    Operands arrays(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
+    if (arrays.size() == 0) throw ValueError("arrays must hold at least one array, but is empty");
+    PyObject* out_object = none_is_null(values[2]);
+    Operand out;
+    bool again = arrays.open(items.get(), "arrays", out_object == nullptr ? Access::read : Access::read_out);
+    if (out_object != nullptr) again = out.open(out_object, "out", Access::write) || again;
+    arrays.fetch("arrays", again);
+    call.key.push(static_cast<std::int64_t>(arrays.size()));
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        const ArgumentName name("arrays", i);
+        check_plain(arrays[i], name);
+        if (i > 0 && !arrays[i].same_dtype(arrays[0])) refuse_dtype(arrays[i], name, arrays[0], "arrays[0]");
+        call.push_data(arrays[i]);
+    }
+    call.key.push(out_object != nullptr ? 1 : 0);
+    if (out_object != nullptr) {
+        out.fetch("out", again);
+        check_out(out, arrays[0], "out", "arrays[0]");
+        check_plain(out, "out");
+        call.push_layout(out);
+    }
+    const auto plan = call.plan([&] {
+        std::vector<ArrayLayout> layouts;
+        for (std::size_t i = 0; i < arrays.size(); ++i) layouts.push_back(layout_of(arrays[i]));
+        const ArrayLayout out_layout = out_object == nullptr ? ArrayLayout{} : layout_of(out);
+        return plan_join(op, call.parameters()[0], layouts, arrays[0].itemsize(),
+                         out_object == nullptr ? nullptr : &out_layout);
+    });
+    return run_join(*plan, arrays, out_object == nullptr ? nullptr : &out, call.threads).release();
+}
+
 PyObject* concat(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&] {
         static const Signature signature("concat", {"arrays", "axis", "out"}, 2, 1);
-        Values values;
-        signature.parse(args, static_cast<std::size_t>(count), keywords, values);
-        Call call(Op::concat);
-        // (What a list or tuple has not, takes a microsecond to find out.)
-        if (!PyList_Check(values[0]) && !PyTuple_Check(values[0]) && is_array(values[0])) {
-            throw TypeError("arrays must be a list or tuple of arrays, not " + type_name(values[0]) +
-                            ": concat([a, b], axis)");
-        }
-        call.key.push(values[1] == nullptr ? 0 : parse_integer(values[1], "axis"));
-        call.close();
-        const PyRef items = sequence_of(values[0], "arrays");
-        Operands arrays(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
-        if (arrays.size() == 0) throw ValueError("arrays must hold at least one array, but is empty");
-        PyObject* out_object = none_is_null(values[2]);
-        Operand out;
-        bool again = arrays.open(items.get(), "arrays", out_object == nullptr ? Access::read : Access::read_out);
-        if (out_object != nullptr) again = out.open(out_object, "out", Access::write) || again;
-        arrays.fetch("arrays", again);
-        call.key.push(static_cast<std::int64_t>(arrays.size()));
-        for (std::size_t i = 0; i < arrays.size(); ++i) {
-            const ArgumentName name("arrays", i);
-            check_plain(arrays[i], name);
-            if (i > 0 && !arrays[i].same_dtype(arrays[0])) refuse_dtype(arrays[i], name, arrays[0], "arrays[0]");
-            call.push_data(arrays[i]);
-        }
-        call.key.push(out_object != nullptr ? 1 : 0);
-        if (out_object != nullptr) {
-            out.fetch("out", again);
-            check_out(out, arrays[0], "out", "arrays[0]");
-            check_plain(out, "out");
-            call.push_layout(out);
-        }
-        const auto plan = call.plan([&] {
-            std::vector<ArrayLayout> layouts;
-            for (std::size_t i = 0; i < arrays.size(); ++i) layouts.push_back(layout_of(arrays[i]));
-            const ArrayLayout out_layout = out_object == nullptr ? ArrayLayout{} : layout_of(out);
-            return plan_concat(call.parameters()[0], layouts, arrays[0].itemsize(),
-                               out_object == nullptr ? nullptr : &out_layout);
-        });
-        return run_concat(*plan, arrays, out_object == nullptr ? nullptr : &out, call.threads).release();
+        return call_join(Op::concat, "concat", signature, args, count, keywords);
+    });
+}
+
+PyObject* stack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&] {
+        static const Signature signature("stack", {"arrays", "axis", "out"}, 2, 1);
+        return call_join(Op::stack, "stack", signature, args, count, keywords);
     });
 }
 
@@ -374,6 +387,7 @@ void register_eager(PyObject* module) {
         {"split", as_method(split), kFlags, kSplitDoc},
         {"broadcast", as_method(broadcast), kFlags, kBroadcastDoc},
         {"concat", as_method(concat), kFlags, kConcatDoc},
+        {"stack", as_method(stack), kFlags, kStackDoc},
         {nullptr, nullptr, 0, nullptr}};
     if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};
 }

@@ -9,8 +9,8 @@ namespace dnnmove {
 // reference, or null with an exception set.
 PyObject* shuffle_axis_1(PyObject* data, PyObject* group, bool inverse) noexcept;
 
-// Adds shuffle, shuffle_backward, shuffle_channels, transpose, variadic_split, split, broadcast and
-// concat to `module`. Throws PythonError.
+// Adds shuffle, shuffle_backward, shuffle_channels, transpose, variadic_split, split, broadcast, concat
+// and stack to `module`. Throws PythonError.
 void register_eager(PyObject* module);
 
 }  // namespace dnnmove

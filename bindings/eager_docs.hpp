@@ -371,4 +371,46 @@ Examples
 array([1, 2, 3])
 )doc";
 
+inline constexpr const char* kStackDoc = R"doc(stack($module, arrays, axis=0, *, out=None)
+--
+
+Join arrays along a new axis.
+
+Parameters
+----------
+arrays : list or tuple of arrays
+    At least one; of one dtype and one shape, each of a layout of its own.
+axis : int, default 0
+    Where the new axis is in the result, in [-ndim - 1, ndim + 1).
+out : array, optional
+    Receives the result: same dtype, the result's shape, writeable, no shared bytes
+    with any of `arrays`.
+
+Returns
+-------
+array
+    `out`, or new C-contiguous memory of the kind of ``arrays[0]``.
+
+Raises
+------
+TypeError
+    An argument has the wrong type, or the dtypes differ.
+ValueError
+    The shapes differ, there is no array, or `out` does not fit.
+numpy.exceptions.AxisError
+    `axis` lies outside the result.
+
+See Also
+--------
+dnnmove.Chain.stack : The same with further steps, such as a transpose of every image, in the same pass.
+
+Examples
+--------
+>>> import numpy as np
+>>> import dnnmove as dm
+>>> dm.stack((np.array([1, 2]), np.array([3, 4])), axis=1)
+array([[1, 3],
+       [2, 4]])
+)doc";
+
 }  // namespace dnnmove

@@ -148,6 +148,7 @@ Examples
     module.attr("ARG_DIFF_SRC") = static_cast<int>(onednn::kArgDiffSrc);
     module.attr("ARG_DIFF_DST") = static_cast<int>(onednn::kArgDiffDst);
     module.attr("ARG_SCRATCHPAD") = static_cast<int>(onednn::kArgScratchpad);
+    module.attr("ARG_MULTIPLE_SRC") = static_cast<int>(onednn::kArgMultipleSrc);
     module.attr("ARG_MULTIPLE_DST") = static_cast<int>(onednn::kArgMultipleDst);
 
     module.def("onednn_version", &onednn::version, R"(onednn_version()

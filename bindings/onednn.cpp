@@ -35,7 +35,7 @@ namespace {
 static_assert(kUnimplemented == dnnl_unimplemented);
 static_assert(kArgSrc == DNNL_ARG_SRC && kArgDst == DNNL_ARG_DST && kArgScratchpad == DNNL_ARG_SCRATCHPAD);
 static_assert(kArgDiffSrc == DNNL_ARG_DIFF_SRC && kArgDiffDst == DNNL_ARG_DIFF_DST);
-static_assert(kArgMultipleDst == DNNL_ARG_MULTIPLE_DST);
+static_assert(kArgMultipleSrc == DNNL_ARG_MULTIPLE_SRC && kArgMultipleDst == DNNL_ARG_MULTIPLE_DST);
 static_assert(static_cast<int>(PropKind::forward_training) == dnnl_forward_training);
 static_assert(static_cast<int>(PropKind::forward_inference) == dnnl_forward_inference);
 static_assert(static_cast<int>(PropKind::backward_data) == dnnl_backward_data);

@@ -25,6 +25,7 @@ enum Argument : int {
     kArgScratchpad = 80,
     kArgDiffSrc = 129,
     kArgDiffDst = 145,
+    kArgMultipleSrc = 1024,
     kArgMultipleDst = 2048,
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "chain/finish.hpp"
+#include "chain/step.hpp"
 #include "layout/verbose_text.hpp"
 #include "operand.hpp"
 #include "ops/common.hpp"
@@ -48,6 +50,7 @@ Title title_of(Op op, std::span<const std::int64_t> parameters, std::size_t ndim
             return {"broadcast", "undef", text};
         }
         case Op::concat: return {"concat", "undef", axis()};
+        case Op::stack: return {"stack", "undef", axis()};
     }
     return {};
 }
@@ -88,9 +91,10 @@ std::vector<View> apply(Op op, std::span<const std::int64_t> parameters, const V
             if (parameters[1] != 0) mapping = list(parameters.subspan(3 + rank));
             return {ops::broadcast(data, list(parameters.subspan(3, rank)), mapping, mode, name)};
         }
-        case Op::concat: break;
+        case Op::concat:
+        case Op::stack: break;
     }
-    throw std::logic_error("concat has several inputs");
+    throw std::logic_error("concat and stack have several inputs");
 }
 
 Dims order_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> like, std::int64_t itemsize) {
@@ -159,25 +163,22 @@ std::shared_ptr<const CallPlan> plan_operation(Op op, std::span<const std::int64
                                             std::move(outputs), std::move(transfers), tune);
 }
 
-std::shared_ptr<const CallPlan> plan_concat(std::int64_t axis, const std::vector<ArrayLayout>& arrays,
-                                            std::int64_t itemsize, const ArrayLayout* out) {
-    std::vector<Dims> shapes;
+std::shared_ptr<const CallPlan> plan_join(Op op, std::int64_t axis, const std::vector<ArrayLayout>& arrays,
+                                          std::int64_t itemsize, const ArrayLayout* out) {
+    std::vector<chain::Source> sources;
     std::vector<Placement> inputs;
     for (const ArrayLayout& array : arrays) {
-        shapes.push_back(list(array.shape));
-        inputs.push_back(place(shapes.back(), list(array.strides), itemsize));
+        sources.push_back({list(array.shape), list(array.strides)});
+        inputs.push_back(place(sources.back().shape, sources.back().strides, itemsize));
     }
-    const ops::Concatenation result = ops::concat(shapes, axis);
-    check_size(result.shape, itemsize, "the shape of the result");
+    const chain::StepPtr step = op == Op::stack ? chain::stack(axis) : chain::concat(axis);
+    const auto& join = dynamic_cast<const chain::Join&>(*step);
+    check_size(join.shape(sources), itemsize, "the shape of the result");
+    const chain::Mosaic joined = join.join(sources, itemsize);
     std::vector<Placement> outputs;
-    outputs.push_back(place_output(result.shape, out, dense_strides(result.shape, itemsize), itemsize, "out"));
-    std::vector<Transfer> transfers;
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
-        const View view = View::strided(shapes[i], inputs[i].strides, itemsize);
-        const Dims& strides = outputs[0].strides;
-        transfers.push_back({static_cast<int>(i), 0, make_nest(view, strides, result.starts[i] * strides[result.axis])});
-    }
-    return std::make_shared<const CallPlan>(title_of(Op::concat, {&axis, 1}, result.shape.size()), std::move(inputs),
+    outputs.push_back(place_output(joined.shape(), out, dense_strides(joined.shape(), itemsize), itemsize, "out"));
+    std::vector<Transfer> transfers = chain::transfers_of(joined, out == nullptr ? Dims{} : outputs[0].strides, {}, 0, 0);
+    return std::make_shared<const CallPlan>(title_of(op, {&axis, 1}, joined.shape().size()), std::move(inputs),
                                             std::move(outputs), std::move(transfers));
 }
 

@@ -22,6 +22,7 @@ enum class Op : std::int64_t {
     split,             // axis, num_splits
     broadcast,         // mode, 1 with a mapping, size of target_shape, target_shape..., axes_mapping...
     concat,            // axis
+    stack,             // axis
 };
 
 // First in the keys of reorders, which are no eager operation.
@@ -57,8 +58,8 @@ std::shared_ptr<const CallPlan> plan_operation(Op op, std::span<const std::int64
                                                std::int64_t itemsize, const std::vector<ArrayLayout>* outs,
                                                std::string_view name, bool tune = false);
 
-// The same for a concatenation.
-std::shared_ptr<const CallPlan> plan_concat(std::int64_t axis, const std::vector<ArrayLayout>& arrays,
-                                            std::int64_t itemsize, const ArrayLayout* out);
+// The same for concat and stack, which have several inputs.
+std::shared_ptr<const CallPlan> plan_join(Op op, std::int64_t axis, const std::vector<ArrayLayout>& arrays,
+                                          std::int64_t itemsize, const ArrayLayout* out);
 
 }  // namespace dnnmove

@@ -246,7 +246,9 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
         PyObject* item = PyList_GET_ITEM(items.get(), i);
         if (PyUnicode_Check(PyTuple_GET_ITEM(item, 0))) {
             throw TypeError("args key (" + short_repr(PyTuple_GET_ITEM(item, 0)) + ") must be an argument's number: " +
-                            (is_split(state) ? "ARG_SRC, or ARG_MULTIPLE_DST + i"
+                            (state.sources[0].port->arg == onednn::kArgMultipleSrc
+                                 ? std::string("ARG_MULTIPLE_SRC + i, or ") + (is_split(state) ? "ARG_MULTIPLE_DST + i" : "ARG_DST")
+                             : is_split(state) ? "ARG_SRC, or ARG_MULTIPLE_DST + i"
                              : state.sources[0].port->arg == onednn::kArgSrc ? "ARG_SRC or ARG_DST"
                                                                              : "ARG_DIFF_DST or ARG_DIFF_SRC"));
         }

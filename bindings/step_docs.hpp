@@ -116,6 +116,41 @@ inline constexpr StepDoc kBranchStep{
 ([(2, 4), (2, 2, 2), (2, 2, 2)], 1)
 )"};
 
+inline constexpr StepDoc kStackStep{
+    "Join the sources of a chain of several along a new axis; its first step, and none of any other chain.",
+    R"(axis : int, default 0
+    Where the new axis is in the result, in [-ndim - 1, ndim + 1).
+)",
+    R"(ValueError
+    The sources have different shapes, the chain has one source, or this is not its first step.
+numpy.exceptions.AxisError
+    `axis` lies outside the result.
+)",
+    "As ``numpy.stack``.",
+    R"(A batch of images, channels first, in one pass:
+
+>>> images = [np.full((2, 2, 3), i, dtype="uint8") for i in range(4)]
+>>> f = dm.Chain.of(images).stack().transpose((0, 3, 1, 2)).build()
+>>> f(images).shape, f.passes
+((4, 3, 2, 2), 1)
+)"};
+
+inline constexpr StepDoc kConcatStep{
+    "Join the sources of a chain of several along one axis; its first step, and none of any other chain.",
+    R"(axis : int, default 0
+    In [-ndim, ndim).
+)",
+    R"(ValueError
+    The sources have different shapes but for that axis, the chain has one source, or this is not its first step.
+numpy.exceptions.AxisError
+    `axis` lies outside [-ndim, ndim).
+)",
+    "As ``numpy.concatenate``.",
+    R"(>>> a, b = np.array([[1, 2]]), np.array([[3, 4], [5, 6]])
+>>> dm.Chain.of([a, b]).concat().transpose().build()([a, b]).tolist()
+[[1, 3, 5], [2, 4, 6]]
+)"};
+
 inline constexpr const char* kAxisErrors = R"(numpy.exceptions.AxisError
     An axis lies outside [-ndim, ndim).
 )";

@@ -60,6 +60,8 @@ constexpr std::array<StepMethod, kStepMethods> step_methods{{
     {"reshape", "shape", [](Arguments v) { return chain::reshape(parse_integers(v[0], "shape")); }, false, &kReshapeStep},
     {"index", "key", [](Arguments v) { return chain::index(parse_index(v[0])); }, false, &kIndexStep},
     {"branch", "i", make_branch, false, &kBranchStep},
+    {"stack", "axis=0", [](Arguments v) { return chain::stack(integer_or(v[0], "axis", 0)); }, false, &kStackStep},
+    {"concat", "axis=0", [](Arguments v) { return chain::concat(integer_or(v[0], "axis", 0)); }, false, &kConcatStep},
     {"squeeze", "axis=None", [](Arguments v) { return chain::squeeze(parse_axes(v[0], "axis")); }, true, &kSqueezeStep},
     {"expand_dims", "axis", [](Arguments v) { return chain::expand_dims(parse_some_axes(v[0], "axis")); }, true, &kExpandDimsStep},
     {"moveaxis", "source, destination",
@@ -154,7 +156,7 @@ PyObject* with_step(PyObject* self, const char* name, const std::function<chain:
     } catch (const ValueError& error) {
         throw ValueError(where() + error.what());
     }
-    return py::cast(Chain{before.src, before.steps.then(std::move(step))}).release().ptr();
+    return py::cast(Chain{before.src, before.steps.then(std::move(step)), before.sources}).release().ptr();
 }
 
 namespace {

@@ -26,7 +26,7 @@ struct StepMethod {
     const StepDoc* doc;
 };
 
-inline constexpr std::size_t kStepMethods = 25;
+inline constexpr std::size_t kStepMethods = 27;
 extern const std::array<StepMethod, kStepMethods> step_methods;
 
 // Those that take a pattern and lengths by keyword.

@@ -178,7 +178,49 @@ def random_chain(random, chain_of, most_steps=8):
     and by NumPy alike, and skipped.
     """
     source = random_source(random)
-    chain, arrays, splits = chain_of(source), [blocks(source)], False
+    chain, arrays, splits = random_steps(random, chain_of(source), blocks(source), most_steps)
+    return source, chain, [part.view(source.dtype) for part in arrays], splits
+
+
+def _laid_again(random, array):
+    """The same elements, perhaps in another memory order."""
+    kind = random.random()
+    if kind < 0.5:
+        return np.ascontiguousarray(array).reshape(array.shape)
+    if kind < 0.7:
+        return np.asfortranarray(array)
+    if kind < 0.85:
+        return np.flip(np.flip(array).copy())
+    return np.repeat(array[..., None], 2, -1)[..., 0]
+
+
+def random_sources(random):
+    """(arrays, name of the step that joins them, its axis): of one dtype, each in a memory order of its own."""
+    first = random_source(random)
+    count = random.choice([1, 2, 3, 4, 6, 9])
+    name = random.choice(["stack", "concat"]) if first.ndim else "stack"
+    axis = random.randrange(first.ndim + (name == "stack"))
+    arrays = []
+    for _ in range(count):
+        array = first if random.random() < 0.3 else _laid_again(random, np.flip(first))
+        if name == "concat" and random.random() < 0.3:
+            array = array.swapaxes(0, axis)[: random.randint(0, first.shape[axis])].swapaxes(0, axis)
+        arrays.append(array)
+    return arrays, name, axis
+
+
+def random_sources_chain(random, chain_of, most_steps=6):
+    """As random_chain, of several sources: the first of the four is a list of them."""
+    sources, name, axis = random_sources(random)
+    joined = (np.stack if name == "stack" else np.concatenate)([blocks(source) for source in sources], axis)
+    start = getattr(chain_of(sources), name)(axis=axis - joined.ndim if random.random() < 0.3 else axis)
+    chain, arrays, splits = random_steps(random, start, joined, most_steps)
+    return sources, chain, [part.view(sources[0].dtype) for part in arrays], splits
+
+
+def random_steps(random, chain, array, most_steps):
+    """(chain, arrays, whether it splits): `chain`, which gives `array`, and random steps."""
+    arrays, splits = [array], False
     active, turned = range(1), False
     for _ in range(random.randint(1, most_steps)):
         if random.random() < (0.4 if len(arrays) > 1 else 0.03):
@@ -204,4 +246,4 @@ def random_chain(random, chain_of, most_steps=8):
         arrays = arrays[: active.start] + made + arrays[active.stop :]
         active = range(active.start, active.start + len(made)) if turned else range(len(arrays))
         splits = splits or "split" in name
-    return source, chain, [part.view(source.dtype) for part in arrays], splits
+    return chain, arrays, splits

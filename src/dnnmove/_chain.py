@@ -38,7 +38,7 @@ class LazyArray(_Steps):
 
     Parameters
     ----------
-    array : array
+    array : array or tuple of arrays
         What the steps are taken on.
     steps : Chain
         The steps so far.
@@ -58,7 +58,7 @@ class LazyArray(_Steps):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the result, or of the first one where the steps split."""
-        return (*(desc.dtype for desc in self._steps.dst_descs), self._steps.src_desc.dtype)[0]
+        return (*(desc.dtype for desc in self._steps.dst_descs), self._steps.src_descs[0].dtype)[0]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -148,8 +148,9 @@ def chain(array: Any) -> LazyArray:
 
     Parameters
     ----------
-    array : array
-        NumPy array of any strides, torch tensor or any CPU object with ``__dlpack__``.
+    array : array, or list or tuple of arrays
+        NumPy array of any strides, torch tensor or any CPU object with ``__dlpack__``; several, which the first
+        step (`Chain.stack` or `Chain.concat`) joins.
 
     Returns
     -------
@@ -159,7 +160,9 @@ def chain(array: Any) -> LazyArray:
     Raises
     ------
     TypeError
-        `array` is no array.
+        `array` is no array, or several have different dtypes.
+    ValueError
+        The list is empty.
 
     Examples
     --------
@@ -168,5 +171,7 @@ def chain(array: Any) -> LazyArray:
     >>> a, b = dm.chain(x).shuffle_channels(axis=1, group=2).split(axis=1, num_splits=2).run()
     >>> a.tolist(), b.tolist()
     ([[0, 4, 1, 5]], [[2, 6, 3, 7]])
+    >>> dm.chain([x, x + 10]).concat(axis=1).split(axis=1, num_splits=2).run()[1].tolist()
+    [[10, 11, 12, 13, 14, 15, 16, 17]]
     """
-    return LazyArray(array, Chain.of(array))
+    return LazyArray(tuple(array) if isinstance(array, list) else array, Chain.of(array))

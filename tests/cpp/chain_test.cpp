@@ -227,7 +227,7 @@ bool matches(const Chain& chain, const std::vector<Array>& expected, std::size_t
     for (const Written& written : folded.outputs) {
         if (written.mosaic.dense_nests().size() > max_nests) return false;
     }
-    const std::int64_t count = element_count(chain.shape());
+    const std::int64_t count = element_count(chain.sources().front().shape);
     std::vector<std::int32_t> source(static_cast<std::size_t>(count) + 1);
     for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::int32_t>(i);
     // Once into row-major outputs, once into outputs whose elements lie two apart.
@@ -265,7 +265,7 @@ std::size_t nests(const Chain& chain) {
 }
 
 bool is_plain_copy(const Chain& chain) {
-    return fold(chain).outputs.at(0).mosaic == Mosaic::dense(chain.shape(), chain.itemsize());
+    return fold(chain).outputs.at(0).mosaic == Mosaic::dense(chain.sources().front().shape, chain.itemsize());
 }
 
 template <typename Make>
@@ -373,6 +373,44 @@ TEST(listed_positions_keep_what_other_steps_make_of_them) {
             check::fail(__FILE__, __LINE__, "on " + to_string(shape) + chain.text());
         }
     }
+}
+
+TEST(sources_that_lie_alike_are_one_transfer) {
+    const auto several = [](std::size_t count, const Dims& shape) {
+        return Chain(std::vector<Source>(count, Source{shape, dense_strides(shape, 1)}), 1);
+    };
+    const std::vector<Transfer> batch = fold(several(2000, {4, 5, 3}).then(stack(0)).then(transpose({0, 3, 1, 2}))).transfers(0);
+    CHECK(batch.size() == 1);
+    CHECK(batch[0].src == 0 && batch[0].repeat.count == 2000 && batch[0].repeat.src_step == 1);
+    CHECK(batch[0].repeat.src_pitch == 0 && batch[0].repeat.dst_pitch == 60);
+    // From the last one, and from every second one.
+    const std::vector<Transfer> flipped = fold(several(8, {6}).then(concat(0)).then(flip(std::int64_t{0}))).transfers(0);
+    CHECK(flipped.size() == 1 && flipped[0].src == 7 && flipped[0].repeat.src_step == -1 && flipped[0].nest.src_offset == 5);
+    const std::vector<Transfer> halves =
+        fold(several(8, {6}).then(stack(0)).then(reshape({4, 2, 6})).then(transpose({1, 0, 2})).then(split(0, 2))).transfers(0);
+    CHECK(halves.size() == 2 && halves[1].src == 1 && halves[1].repeat.src_step == 2 && halves[1].repeat.count == 4);
+    // A table of sources comes out source by source.
+    const std::vector<Transfer> chosen = fold(several(40, {6}).then(stack(0)).then(take({3, 17, 9, 30, 2, 39, 0, 25, 11, 3, 8, 29, 5, 1, 33, 20, 7, 38, 6, 12}, 0))).transfers(0);
+    CHECK(chosen.size() == 19);  // source 3 comes twice
+}
+
+TEST(sources_that_lie_differently_are_a_nest_each_and_cost_no_pass) {
+    std::vector<Source> sources;
+    for (std::int64_t i = 0; i < 3000; ++i) {
+        const std::int64_t length = i * 7 % 11;
+        sources.push_back(i % 2 == 0 ? Source{{length, 4}, {4, 1}} : Source{{length, 4}, {-1, length}});
+    }
+    const Folded folded = fold(Chain(sources, 1).then(concat(0)).then(transpose({})).then(split(0, 2)));
+    CHECK(folded.passes == 1);
+    // Every 22nd lies alike, of length 1 every 11th; those of length 0 are none.
+    CHECK(folded.transfers(0).size() == 2 * 19);
+}
+
+TEST(sources_are_far_from_overflow) {
+    const std::int64_t far = std::int64_t{1} << 56;
+    CHECK_THROWS(ValueError, Chain(std::vector<Source>(64, Source{{2}, {far}}), 1).then(stack(0)));
+    const std::vector<Transfer> all = fold(Chain(std::vector<Source>(4, Source{{2}, {-far / 4}}), 1).then(stack(1))).transfers(0);
+    CHECK(all.size() == 1 && all[0].repeat.src_pitch == 0 && all[0].nest.loops.size() == 1);
 }
 
 TEST(one_step_takes_one_pass_and_few_nests) {

@@ -87,6 +87,7 @@ CallPlan::CallPlan(Title title, std::vector<Placement> inputs, std::vector<Place
             if (__builtin_mul_overflow(bytes, loop.extent, &bytes)) bytes = kCountless;
             if (loop.table) memory += heap_bytes(loop.table->src) + heap_bytes(loop.table->dst);
         }
+        if (__builtin_mul_overflow(bytes, transfer.repeat.count, &bytes)) bytes = kCountless;
         if (__builtin_add_overflow(bytes_, bytes, &bytes_)) bytes_ = kCountless;
     }
     if (bytes_ < kSmall) finest_ = kSmallAlignment;

@@ -51,10 +51,31 @@ void lead(const Where& where, const Body& body) {
 
 }  // namespace
 
+Chain::Chain(std::shared_ptr<const std::vector<Source>> sources, bool joins, std::int64_t itemsize)
+    : sources_(std::move(sources)), joins_(joins), itemsize_(itemsize) {
+    Level level;
+    for (const Source& source : *sources_) {
+        check_size(source.shape, itemsize_);
+        level.shapes.push_back(source.shape);
+    }
+    level.active = {0, level.shapes.size()};
+    levels_.push_back(std::make_shared<const Level>(std::move(level)));
+}
+
 Chain::Chain(Dims shape, Dims strides, std::int64_t itemsize)
-    : shape_(std::move(shape)), strides_(std::move(strides)), itemsize_(itemsize) {
-    check_size(shape_, itemsize_);
-    levels_.push_back(std::make_shared<const Level>(Level{{shape_}, {}, {}, {0, 1}, {}}));
+    : Chain(std::make_shared<const std::vector<Source>>(1, Source{std::move(shape), std::move(strides)}), false, itemsize) {}
+
+Chain::Chain(std::vector<Source> sources, std::int64_t itemsize)
+    : Chain(std::make_shared<const std::vector<Source>>(std::move(sources)), true, itemsize) {}
+
+Mosaic Chain::start() const {
+    if (!joins_) return Mosaic(sources_->front().shape, sources_->front().strides, itemsize_);
+    const auto* const first = steps_.empty() ? nullptr : dynamic_cast<const Join*>(steps_.front().get());
+    if (first == nullptr) {
+        throw ValueError("the chain has " + std::to_string(sources_->size()) +
+                         (sources_->size() == 1 ? " source in a list" : " sources") + ": its first step must be stack or concat");
+    }
+    return first->join(*sources_, itemsize_);
 }
 
 Chain Chain::then(StepPtr step) const {
@@ -68,6 +89,21 @@ Chain Chain::then(StepPtr step) const {
         throw ValueError(place + ": no step may follow " + steps_.back()->text() + ", which is the last");
     }
     auto level = std::make_shared<Level>();
+    Chain longer = *this;
+    longer.splits_ = splits_ || step->splits();
+    if (open()) {
+        longer.steps_.push_back(std::move(step));
+        lead([&] { return place + ": "; }, [&] {
+            const auto* const join = dynamic_cast<const Join*>(longer.steps_.front().get());
+            if (join != nullptr) add(*level, {join->shape(*sources_)}, itemsize_);
+            static_cast<void>(longer.start());  // for its checks
+        });
+        level->begins.assign(count + 1, 1);
+        level->begins.front() = 0;
+        level->taken = level->active = {0, 1};
+        longer.levels_.push_back(std::move(level));
+        return longer;
+    }
     std::optional<Branches> turned;
     lead([&] { return place + ": "; }, [&] { turned = step->turns(count); });
     const Conversion* const converted = step->converts();
@@ -91,9 +127,7 @@ Chain Chain::then(StepPtr step) const {
             level->swapped.insert(level->swapped.end(), level->begins[branch + 1] - level->begins[branch], was != turns);
         }
     }
-    Chain longer = *this;
     if (step->swaps() != nullptr) longer.swap_ = step;
-    longer.splits_ = splits_ || step->splits();
     longer.steps_.push_back(std::move(step));
     longer.levels_.push_back(std::move(level));
     return longer;
@@ -110,8 +144,13 @@ std::vector<Mosaic> Chain::apply(std::size_t k, std::size_t branch, const Mosaic
 }
 
 std::optional<std::size_t> Chain::fixes_leading() const {
-    std::vector<Leading> branches{Leading{0, 1, shape_.front()}};
-    for (std::size_t k = 0; k < steps_.size(); ++k) {
+    std::vector<Leading> branches{Leading{0, 1, sources_->front().shape.front()}};
+    if (joins_) {
+        const auto joined = dynamic_cast<const Join&>(*steps_.front()).follow_sources(*sources_);
+        if (!joined) return 0;
+        branches = {*joined};
+    }
+    for (std::size_t k = joins_ ? 1 : 0; k < steps_.size(); ++k) {
         const Level& after = *levels_[k + 1];
         std::vector<Leading> next(after.shapes.size());
         for (std::size_t branch = 0; branch < branches.size(); ++branch) {
@@ -129,8 +168,8 @@ std::optional<std::size_t> Chain::fixes_leading() const {
     return std::nullopt;
 }
 
-Chain Chain::on(Dims shape, Dims strides) const {
-    Chain other(std::move(shape), std::move(strides), itemsize_);
+Chain Chain::on(std::vector<Source> sources) const {
+    Chain other(std::make_shared<const std::vector<Source>>(std::move(sources)), joins_, itemsize_);
     for (const StepPtr& step : steps_) other = other.then(step);
     return other;
 }

@@ -1,4 +1,4 @@
-// A chain: a source layout and the steps to take from it, validated one by one.
+// A chain: the layout of its source or sources and the steps to take from there, validated one by one.
 #pragma once
 
 #include <cstddef>
@@ -36,23 +36,31 @@ class Chain {
 public:
     // `strides` in bytes.
     Chain(Dims shape, Dims strides, std::int64_t itemsize);
+    // Of several sources, at least one, which the first step joins.
+    Chain(std::vector<Source> sources, std::int64_t itemsize);
 
     // The chain with one more step; throws what the eager function throws, its message led by the
     // step's number and name ("step 2 (transpose): ...").
     Chain then(StepPtr step) const;
 
-    const Dims& shape() const { return shape_; }
-    const Dims& strides() const { return strides_; }
+    const std::vector<Source>& sources() const { return *sources_; }
+    // Of several sources: even if there is one.
+    bool joins() const { return joins_; }
+    // Several sources that no step joins yet.
+    bool open() const { return joins_ && steps_.empty(); }
+    // What the first step makes its array of: the source, or the sources as the first step has joined them. ValueError
+    // where none has.
+    Mosaic start() const;
     std::int64_t itemsize() const { return itemsize_; }
     const std::vector<StepPtr>& steps() const { return steps_; }
-    // levels()[0] is the source alone, levels()[k] what step k (from 1) leaves.
+    // levels()[0] are the sources, levels()[k] what step k (from 1) leaves.
     const std::vector<std::shared_ptr<const Level>>& levels() const { return levels_; }
     const std::vector<Dims>& outputs() const { return levels_.back()->shapes; }
-    // The first step (from 0) that fixes the extent of the source's leading axis; nothing where none does.
-    // The source has at least one axis.
+    // The first step (from 0) that fixes the extent of the sources' leading axis; nothing where none does.
+    // The sources have at least one axis.
     std::optional<std::size_t> fixes_leading() const;
-    // The same steps from another source; throws what then() throws.
-    Chain on(Dims shape, Dims strides) const;
+    // The same steps from other sources, as many; throws what then() throws.
+    Chain on(std::vector<Source> sources) const;
     // What step k (from 0) makes of `data`, which is branch `branch` of what the steps before it leave.
     std::vector<Mosaic> apply(std::size_t k, std::size_t branch, const Mosaic& data) const;
     // True where a split is among the steps: the outputs are then many, even if there is one.
@@ -68,8 +76,10 @@ public:
     std::string text() const;
 
 private:
-    Dims shape_;
-    Dims strides_;
+    Chain(std::shared_ptr<const std::vector<Source>> sources, bool joins, std::int64_t itemsize);
+
+    std::shared_ptr<const std::vector<Source>> sources_;
+    bool joins_;
     std::int64_t itemsize_;
     std::vector<StepPtr> steps_;
     std::vector<std::shared_ptr<const Level>> levels_;

@@ -53,18 +53,18 @@ std::vector<Transfer> transfers_of(const Mosaic& mosaic, const Dims& strides, co
         for (Nest& nest : strides.empty() ? mosaic.dense_nests() : mosaic.nests(strides)) {
             transfers.push_back(Transfer{src, dst, std::move(nest)});
         }
-        return transfers;
+        return mosaic.apart(std::move(transfers));
     }
     const std::size_t ndim = mosaic.shape().size();
     for (Nest& nest : mosaic.nests(strides.empty() ? dense_strides(mosaic.shape(), finish.sink->dst_bytes) : strides)) {
-        transfers.push_back(Transfer{src, dst, std::move(nest), finish.sink});
+        transfers.push_back(Transfer{src, dst, std::move(nest), {}, finish.sink});
     }
-    if (!finish.axis) return transfers;
+    if (!finish.axis) return mosaic.apart(std::move(transfers));
     Dims places(ndim, 0);
     places[*finish.axis] = 1;
     const std::vector<Nest> parameters = mosaic.nests(places);
     for (std::size_t k = 0; k < transfers.size(); ++k) transfers[k].parameters = std::make_shared<const Nest>(parameters[k]);
-    return transfers;
+    return mosaic.apart(std::move(transfers));
 }
 
 }  // namespace dnnmove::chain

@@ -71,7 +71,7 @@ std::int64_t lines(const Nest& nest, std::int64_t Loop::* stride) {
 
 // Many nests that take a few bytes of every cache line each cross memory more often than two passes do.
 bool is_fragmented(const std::vector<Nest>& nests, std::int64_t bytes) {
-    if (nests.size() <= kFewNests || bytes < kCachedBytes) return false;
+    if (bytes < kCachedBytes) return false;
     std::int64_t touched = 0;
     for (const Nest& nest : nests) touched += lines(nest, &Loop::src_stride) + lines(nest, &Loop::dst_stride);
     return touched > kMostTouches * 2 * (bytes / kLine);
@@ -89,7 +89,9 @@ public:
     Folder(const Chain& chain, std::size_t max_nests) : chain_(chain), max_nests_(max_nests) {}
 
     Folded run() {
-        const Mosaic source(chain_.shape(), chain_.strides(), chain_.itemsize());
+        const Mosaic source = chain_.start();
+        folded_.sources = static_cast<int>(chain_.sources().size());
+        given_ = source.pieces().size() - (source.pieces().empty() ? 0 : 1);
         search(kSource, Node{0, 0}, source);
         for (std::size_t step = 0; step <= chain_.steps().size(); ++step) folded_.steps.push_back({heading(step), chain_.levels()[step]->shapes.size(), {}, false});
         std::vector<Mosaic> path;
@@ -121,7 +123,10 @@ private:
         if (here.nests > 1) {
             const std::vector<Nest> copies = mosaic.dense_nests();
             here.nests = copies.size();
-            here.excess = here.nests > max_nests_ || is_fragmented(copies, mosaic.bytes()) ? 1 : 0;
+            // Sources that do not lie alike are nests that no pass spares.
+            const std::size_t given = base == kSource ? given_ : 0;
+            const bool fragmented = here.nests > kFewNests + given && is_fragmented(copies, mosaic.bytes());
+            here.excess = here.nests > max_nests_ + given || fragmented ? 1 : 0;
         }
         if (last(node)) return here;
         Cost onward;
@@ -155,7 +160,11 @@ private:
     void emit(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
               std::vector<Mosaic>& path) {
         const bool writes = !last(node) && written_.contains({base, node});
-        if (writes || arrived(node)) note(node, mosaic, source, path);
+        if (node.step == 0 && chain_.joins()) {
+            note_sources();
+        } else if (writes || arrived(node)) {
+            note(node, mosaic, source, path);
+        }
         if (last(node)) {
             folded_.passes = std::max(folded_.passes, pass + 1);
             folded_.outputs.push_back(Written{mosaic, source, pass, node.step, node.branch, chain_.finish(node.branch)});
@@ -187,15 +196,17 @@ private:
         made.blocks = mosaic.pieces().size();
         made.source = source;
         if (made.blocks == 1) {
-            made.offset = mosaic.pieces().front().offset;
+            made.offset = mosaic.place(mosaic.pieces().front().offset).offset;
             for (const Positions& axis : mosaic.pieces().front().axes) {
                 auto& runs = made.axes.emplace_back();
                 for (const Term& term : axis.terms) {
-                    runs.push_back({term.extent, term.listing ? std::nullopt : std::optional(term.stride)});
+                    const auto [sources, stride] = mosaic.place(term.stride);
+                    runs.push_back({term.extent, term.listing ? std::nullopt : std::optional(stride), sources});
                 }
             }
         }
-        for (std::size_t back = 2; back <= path.size() && node.step > 0; ++back) {
+        const std::size_t input = chain_.joins() ? 1 : 0;  // of several sources it is no array that could come again
+        for (std::size_t back = 2; back + input <= path.size() && node.step > 0; ++back) {
             if (path[path.size() - back] != mosaic) continue;
             const std::size_t since = node.step - back;
             made.remark = since == 0 ? "the input again" : "as after step " + std::to_string(since) + " again";
@@ -204,7 +215,7 @@ private:
         const Step* const step = node.step == 0 ? nullptr : chain_.steps()[node.step - 1].get();
         if (step != nullptr && (step->converts() != nullptr || step->swaps() != nullptr)) {
             made.remark = step->converts() != nullptr ? "numbers are converted on their way out" : "bytes are swapped on their way out";
-        } else if (node.step > 0 && !path.empty() && path.back() == mosaic) {
+        } else if (node.step > input && !path.empty() && path.back() == mosaic) {
             made.remark += std::string(made.remark.empty() ? "" : ", ") + "nothing changes";
         }
         StepTrace& trace = folded_.steps[node.step];
@@ -216,6 +227,30 @@ private:
             trace.notes.push_back(std::move(made));
         } else {
             trace.more = true;
+        }
+    }
+
+    // The sources that lie alike, of those in a row.
+    void note_sources() {
+        StepTrace& trace = folded_.steps.front();
+        const std::vector<Source>& sources = chain_.sources();
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            const auto& [shape, strides] = sources[i];
+            const Source* const before = i == 0 ? nullptr : &sources[i - 1];
+            if (before != nullptr && before->shape == shape && before->strides == strides) {
+                trace.notes.back().last = i;
+                continue;
+            }
+            if (trace.notes.size() == kNotes) {
+                trace.more = true;
+                return;
+            }
+            Note& made = trace.notes.emplace_back();
+            const Mosaic alone(shape, strides, chain_.itemsize());
+            made.first = made.last = i;
+            made.shape = shape;
+            made.lies = alone.describe();
+            made.blocks = alone.pieces().size();
         }
     }
 
@@ -243,7 +278,7 @@ private:
 
     // "split(axis=1, num_splits=2): 2 outputs"
     std::string heading(std::size_t step) const {
-        if (step == 0) return "input";
+        if (step == 0) return chain_.joins() ? std::to_string(chain_.sources().size()) + (chain_.sources().size() == 1 ? " input in a list" : " inputs") : "input";
         const Step& made = *chain_.steps()[step - 1];
         const Level& level = *chain_.levels()[step];
         const std::size_t count = level.shapes.size();
@@ -260,6 +295,7 @@ private:
 
     const Chain& chain_;
     std::size_t max_nests_;
+    std::size_t given_ = 0;  // nests more than one that the sources take
     std::map<Node, Cost> costs_;
     std::set<std::pair<Base, Node>> written_;
     Folded folded_;
@@ -281,7 +317,7 @@ std::string Folded::trace() const {
         for (const Note& note : trace.notes) {
             std::string range = std::to_string(note.first);
             if (note.first != note.last) range += " to " + std::to_string(note.last);
-            const std::string lead = trace.branches > 1 ? "    output " + range + ": " : "    ";
+            const std::string lead = trace.branches > 1 ? (step == 0 ? "    input " : "    output ") + range + ": " : "    ";
             text += lead + to_string(note.shape) + ": " + note.lies + (note.remark.empty() ? "" : ", " + note.remark) + "\n";
             if (note.written) text += lead + note.why + "\n";
         }
@@ -291,8 +327,13 @@ std::string Folded::trace() const {
         if (i == kNotes) return text + "...\n";
         const Written& output = outputs[i];
         const std::vector<Nest> nests = output.mosaic.dense_nests();
+        std::int64_t copies = 0;
+        for (const Transfer& transfer : transfers_of(output.mosaic, {}, {}, 0, 0)) copies += transfer.repeat.count;
+        const bool from_each = nests.size() == 1 && copies > 1;
         text += "output " + std::to_string(i) + ": written by pass " + std::to_string(output.pass + 1) + " in " +
-                (is_plain_copy(nests) ? "one copy of consecutive bytes" : counted(nests.size(), "strided cop")) +
+                (is_plain_copy(nests) ? "one copy of consecutive bytes"
+                 : from_each          ? "one strided copy from each of " + std::to_string(copies) + " sources"
+                                      : counted(static_cast<std::size_t>(copies), "strided cop")) +
                 (output.finish.sink ? ", " + output.finish.sink->describe() : "") + "\n";
     }
     return text;
@@ -304,7 +345,8 @@ std::vector<Transfer> Folded::transfers(std::size_t pass, const std::vector<Dims
     std::vector<Transfer> all;
     int dst = 0;
     const auto append = [&](const Written& written, const Dims& lies) {
-        for (Transfer& transfer : transfers_of(written.mosaic, lies, written.finish, written.source, dst)) {
+        const int first = written.source == 0 ? 0 : sources + written.source - 1;
+        for (Transfer& transfer : transfers_of(written.mosaic, lies, written.finish, first, dst)) {
             all.push_back(std::move(transfer));
         }
     };

@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxNests = 64;
 // An array that some pass writes: an output, or an intermediate that the next pass reads.
 struct Written {
     Mosaic mosaic;       // its place in the source it is copied from
-    int source;          // 0: the chain's source; j + 1: intermediate j
+    int source;          // 0: the chain's source, or all of them; j + 1: intermediate j
     std::size_t pass;    // from 0
     std::size_t step;    // the steps it is the result of
     std::size_t branch;  // among the branches of that step
@@ -30,8 +30,9 @@ struct Note {
     struct Run {
         std::int64_t extent;
         std::optional<std::int64_t> stride;  // bytes; nothing where a table says
+        std::int64_t sources = 0;            // from each step to the next, besides
     };
-    std::size_t first = 0;  // branches of the step
+    std::size_t first = 0;  // branches of the step; of the input: sources
     std::size_t last = 0;
     Dims shape;
     std::string lies;                    // Mosaic::describe
@@ -60,11 +61,12 @@ struct Folded {
     std::vector<Written> outputs;
     std::vector<Written> intermediates;  // row-major, in an order in which each source precedes its readers
     std::size_t passes = 1;
+    int sources = 1;               // of the chain
     std::vector<StepTrace> steps;  // the input, then the steps
     // Text for explain(): what every step did, and how each output is written.
     std::string trace() const;
 
-    // The copies of one pass. Sources: as in Written. Destinations: the outputs, then the
+    // The copies of one pass. Sources: the chain's, then the intermediates. Destinations: the outputs, then the
     // intermediates. `strides` in bytes per output; empty where all outputs are row-major.
     std::vector<Transfer> transfers(std::size_t pass, const std::vector<Dims>& strides = {}) const;
 };

@@ -19,11 +19,6 @@ Piece replaced(const Piece& piece, std::size_t axis, Positions positions) {
     return result;
 }
 
-void add(std::vector<Piece>& pieces, Piece piece) {
-    if (pieces.size() == kMaxPieces) throw NotOneView("more than " + std::to_string(kMaxPieces) + " nests");
-    pieces.push_back(std::move(piece));
-}
-
 // high * low_length + low as one set again.
 Positions combine(const Positions& high, const Positions& low, std::int64_t low_length) {
     Positions both{high.start * low_length + low.start, high.offset + low.offset, {}};
@@ -110,10 +105,32 @@ Mosaic Mosaic::dense(const Dims& shape, std::int64_t itemsize) {
     return Mosaic(shape, dense_strides(shape, itemsize), itemsize);
 }
 
+Mosaic Mosaic::blank(Dims shape) const {
+    Mosaic result;
+    result.shape_ = std::move(shape);
+    result.itemsize_ = itemsize_;
+    result.pitch_ = pitch_;
+    result.most_ = most_;
+    return result;
+}
+
+void Mosaic::add(std::vector<Piece>& pieces, Piece piece) const {
+    if (pieces.size() == most_) throw NotOneView("more than " + std::to_string(most_) + " nests");
+    pieces.push_back(std::move(piece));
+}
+
 bool Mosaic::empty() const { return std::find(shape_.begin(), shape_.end(), 0) != shape_.end(); }
 
 void Mosaic::join() {
-    bool joined = pieces_.size() > 1;
+    if (pieces_.size() > kMaxPieces) {
+        // Of many sources that do not lie alike: neighbours only, since pairs are too many.
+        std::size_t last = 0;
+        for (std::size_t i = 1; i < pieces_.size(); ++i) {
+            if (!join_pieces(pieces_[last], pieces_[i]) && ++last != i) pieces_[last] = std::move(pieces_[i]);
+        }
+        pieces_.resize(last + 1);
+    }
+    bool joined = pieces_.size() > 1 && pieces_.size() <= kMaxPieces;
     while (joined) {
         joined = false;
         for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -143,8 +160,7 @@ Mosaic Mosaic::transpose(const std::vector<std::size_t>& order) const {
 Mosaic Mosaic::swap_halves(std::size_t axis, std::int64_t low) const {
     if (empty() || low == 1 || low == shape_[axis]) return *this;
     const std::int64_t high = shape_[axis] / low;
-    Mosaic result = *this;
-    result.pieces_.clear();
+    Mosaic result = blank(shape_);
     for (const Piece& piece : pieces_) {
         for (const auto& [first, second] : divide(piece.axes[axis], low, kMaxPieces)) {
             add(result.pieces_, replaced(piece, axis, combine(second, first, high)));
@@ -156,9 +172,8 @@ Mosaic Mosaic::swap_halves(std::size_t axis, std::int64_t low) const {
 
 Mosaic Mosaic::take(std::size_t axis, std::int64_t begin, std::int64_t step, std::int64_t count) const {
     if (count == shape_[axis] && (step > 0 || count <= 1)) return *this;
-    Mosaic result = *this;
+    Mosaic result = blank(shape_);
     result.shape_[axis] = count;
-    result.pieces_.clear();
     if (result.empty()) return result;
     const std::int64_t pace = count == 1 ? 1 : step < 0 ? -step : step;
     const std::int64_t reach = (count - 1) * pace;
@@ -176,10 +191,9 @@ Mosaic Mosaic::take(std::size_t axis, std::int64_t begin, std::int64_t step, std
 }
 
 Mosaic Mosaic::take(std::size_t axis, const std::vector<Run>& runs) const {
-    Mosaic result = *this;
+    Mosaic result = blank(shape_);
     result.shape_[axis] = 0;
     for (const Run& run : runs) result.shape_[axis] += run.count;
-    result.pieces_.clear();
     if (result.empty()) return result;
     std::int64_t begin = 0;
     for (const Run& run : runs) {
@@ -197,7 +211,7 @@ Mosaic Mosaic::take(std::size_t axis, const std::vector<Run>& runs) const {
 }
 
 Mosaic Mosaic::gather(std::size_t axis, const Dims& indices) const {
-    if (const auto runs = runs_of(indices, kMaxRuns); runs && pieces_.size() <= kMaxPieces / kMostBoxes) {
+    if (const auto runs = runs_of(indices, kMaxRuns); runs && pieces_.size() <= most_ / kMostBoxes) {
         Mosaic boxes = take(axis, *runs);
         if (boxes.pieces_.size() <= kMostBoxes * pieces_.size()) return boxes;
     }
@@ -205,9 +219,8 @@ Mosaic Mosaic::gather(std::size_t axis, const Dims& indices) const {
 }
 
 Mosaic Mosaic::list(std::size_t axis, const Dims& indices) const {
-    Mosaic result = *this;
+    Mosaic result = blank(shape_);
     result.shape_[axis] = static_cast<std::int64_t>(indices.size());
-    result.pieces_.clear();
     if (result.empty()) return result;
     for (const Piece& piece : pieces_) {
         Dims positions, offsets;
@@ -230,10 +243,9 @@ Mosaic Mosaic::windows(std::size_t axis, std::int64_t size, std::int64_t step) c
     const std::int64_t length = shape_[axis];
     step = std::min(step, length);  // a longer step, of any size, leaves the one window alike
     const std::int64_t count = (length - size) / step + 1;
-    Mosaic result = *this;
+    Mosaic result = blank(shape_);
     result.shape_[axis] = count;
     result.shape_.push_back(size);
-    result.pieces_.clear();
     if (result.empty()) return result;
     for (const Piece& piece : pieces_) {
         // An axis of one stride has windows of one stride each.
@@ -262,9 +274,7 @@ Mosaic Mosaic::windows(std::size_t axis, std::int64_t size, std::int64_t step) c
 
 Mosaic Mosaic::reshape(const Dims& shape) const {
     if (shape == shape_) return *this;
-    Mosaic result;
-    result.itemsize_ = itemsize_;
-    result.shape_ = shape;
+    Mosaic result = blank(shape);
     if (empty()) return result;
 
     // One axis per group first: pieces that an earlier reshape cut may join there.
@@ -308,9 +318,7 @@ Mosaic Mosaic::reshape(const Dims& shape) const {
 }
 
 Mosaic Mosaic::broadcast(const Dims& shape, const std::vector<std::size_t>& to) const {
-    Mosaic result;
-    result.itemsize_ = itemsize_;
-    result.shape_ = shape;
+    Mosaic result = blank(shape);
     if (result.empty()) return result;
     for (const Piece& piece : pieces_) {
         Piece& wide = result.pieces_.emplace_back();
@@ -356,6 +364,14 @@ std::vector<Nest> Mosaic::dense_nests() const {
 }
 
 std::string Mosaic::describe() const {
+    // "84"; "source" or "2 sources" where it goes to others, and where it lies elsewhere in these "source+84".
+    const auto spell = [this](const Term& term) {
+        if (term.listing) return std::string("table");
+        const auto [source, offset] = place(term.stride);
+        if (source == 0) return std::to_string(offset);
+        const std::string step = source == 1 ? "source" : std::to_string(source) + (source == -1 ? " source" : " sources");
+        return step + (offset == 0 ? "" : (offset > 0 ? "+" : "") + std::to_string(offset));
+    };
     if (empty()) return "empty";
     if (pieces_.size() > 1) return "in " + std::to_string(pieces_.size()) + " blocks";
     std::string text;
@@ -364,12 +380,12 @@ std::string Mosaic::describe() const {
         text += axis == 0 ? "" : ", ";
         if (terms.empty()) text += "1";
         for (std::size_t i = 0; i < terms.size(); ++i) {
-            text += (i == 0 ? "" : " ") + std::to_string(terms[i].extent) + "@" +
-                    (terms[i].listing ? "table" : std::to_string(terms[i].stride));
+            text += (i == 0 ? "" : " ") + std::to_string(terms[i].extent) + "@" + spell(terms[i]);
         }
     }
-    const std::int64_t offset = pieces_.front().offset;
-    return "[" + text + "]" + (offset == 0 ? "" : " from byte " + std::to_string(offset));
+    const auto [source, offset] = place(pieces_.front().offset);
+    return "[" + text + "]" + (offset == 0 ? "" : " from byte " + std::to_string(offset)) +
+           (source == 0 ? "" : " of source " + std::to_string(source));
 }
 
 }  // namespace dnnmove::chain

@@ -1,4 +1,4 @@
-// A mosaic: an array put together from strided boxes of one source, the state of a chain.
+// A mosaic: an array put together from strided boxes of its sources, the state of a chain.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 #include "chain/positions.hpp"
 #include "plan/nest.hpp"
+#include "plan/program.hpp"
 #include "view/dims.hpp"
 
 namespace dnnmove::chain {
@@ -15,22 +16,35 @@ namespace dnnmove::chain {
 // A box: every combination of one position per axis. Its bytes lie at `offset` plus the offsets and
 // strides of the positions.
 struct Piece {
-    std::int64_t offset = 0;  // bytes from the base of the source
+    std::int64_t offset = 0;  // address in bytes; of one source: from its base
     std::vector<Positions> axes;
     bool operator==(const Piece&) const = default;
 };
 
-// The most boxes that an operation may leave while a chain is folded.
+// The most boxes that an operation may leave while a chain is folded, beyond those that the sources have.
 inline constexpr std::size_t kMaxPieces = 256;
+
+// An array that is there: lengths, and strides in bytes.
+struct Source {
+    Dims shape;
+    Dims strides;
+};
 
 // An array that is not there yet: its pieces are disjoint and cover it. No piece where it is empty.
 // Where View has one box with digits that fill every axis, a mosaic has many that may lie anywhere;
 // so an axis may be cut across its digits. Each operation throws NotOneView when it leaves more
 // than kMaxPieces. Arguments are valid already.
+//
+// Of several sources, source i begins at address i * pitch, with a pitch so large that an address tells its source and
+// the difference of two addresses how many sources lie between them. So N sources that lie alike are one axis of
+// stride `pitch`, and every operation works as on one array. Only apart() takes the sources apart again.
 class Mosaic {
 public:
     // The array itself; strides in bytes.
     Mosaic(const Dims& shape, const Dims& strides, std::int64_t itemsize);
+    // Several, one behind another along `axis`, where they begin at `starts`; or each an element of a new axis.
+    static Mosaic concat(const std::vector<Source>& sources, std::size_t axis, const Dims& starts, std::int64_t itemsize);
+    static Mosaic stack(const std::vector<Source>& sources, std::size_t axis, std::int64_t itemsize);
     // Row-major.
     static Mosaic dense(const Dims& shape, std::int64_t itemsize);
 
@@ -61,23 +75,40 @@ public:
     // Axis i becomes axis to[i] of `shape`; axes of length 1 and the new ones repeat.
     Mosaic broadcast(const Dims& shape, const std::vector<std::size_t>& to) const;
 
-    // The nests that copy it to an array of byte strides `strides`.
+    // The nests that copy it to an array of byte strides `strides`, from addresses.
     std::vector<Nest> nests(const Dims& strides) const;
     // The same for a row-major array: fewer, since they may cross axes.
     std::vector<Nest> dense_nests() const;
+    // Transfers of its nests, whose `src` is the number of the first source, source by source.
+    std::vector<Transfer> apart(std::vector<Transfer> transfers) const;
+    // The source of an address and the bytes from its base, also of the difference of two addresses.
+    struct Place {
+        std::int64_t source = 0;
+        std::int64_t offset = 0;
+    };
+    Place place(std::int64_t address) const;
     // "[4@9744, 58@84 2@4872, 21@4]": the digits of every axis as length@source stride in bytes, and
-    // " from byte 84" where they start at an offset; "in 3 blocks" where it has several pieces.
+    // " from byte 84" where they start at an offset; "8@source" walks from source to source. "in 3 blocks" where it
+    // has several pieces.
     std::string describe() const;
 
     bool operator==(const Mosaic&) const = default;
 
 private:
     Mosaic() = default;
+    // No pieces, of the same sources.
+    Mosaic blank(Dims shape) const;
+    void add(std::vector<Piece>& pieces, Piece piece) const;
     void join();
     bool empty() const;
+    // The sources that lie alike become one piece each, as far as their places allow; `fresh`: `axis` is a new one.
+    static Mosaic joined(const std::vector<Source>& sources, Dims shape, std::size_t axis, const Dims& starts, bool fresh,
+                         std::int64_t itemsize);
 
     Dims shape_;
     std::int64_t itemsize_ = 1;
+    std::int64_t pitch_ = 0;  // bytes, a power of two; 0: there is one source
+    std::size_t most_ = kMaxPieces;
     std::vector<Piece> pieces_;
 };
 

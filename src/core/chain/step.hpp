@@ -91,7 +91,26 @@ public:
     virtual std::optional<Leading> follow(const Leading& leading, const Dims& shape) const = 0;
 };
 
+// A step that makes one array of several sources: the first of a chain that has several, and of no other.
+class Join : public Step {
+public:
+    // The shape that it makes of the sources; throws what is wrong with them, where errors call them `arrays`.
+    virtual Dims shape(const std::vector<Source>& sources) const = 0;
+    // Of sources that passed shape(); ValueError where they span too many bytes.
+    virtual Mosaic join(const std::vector<Source>& sources, std::int64_t itemsize) const = 0;
+    // Where the leading axis of the sources is, all of which have its extent; nothing where their extents differ and
+    // the step needs each.
+    virtual std::optional<Leading> follow_sources(const std::vector<Source>& sources) const = 0;
+
+    std::vector<Dims> check(const Dims& shape) const final;
+    std::vector<Mosaic> apply(const Mosaic& data) const final { return {data}; }
+    std::optional<Leading> follow(const Leading&, const Dims&) const final { return std::nullopt; }
+};
+
 using StepPtr = std::shared_ptr<const Step>;
+
+StepPtr stack(std::int64_t axis);
+StepPtr concat(std::int64_t axis);
 
 StepPtr shuffle(std::int64_t axis, std::int64_t group_size);
 StepPtr shuffle_channels(std::int64_t axis, std::int64_t group);

@@ -2,9 +2,12 @@
 #include "plan/program.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include "kernels/contract.hpp"
 #include "plan/block_walk.hpp"
@@ -28,16 +31,60 @@ constexpr std::int64_t kNearBytes = 2 * 1024 * 1024;
 
 alignas(64) const std::byte kZeros[4096] = {};
 
+// "source 0", "each of 1000 sources from 0 on", and where it is not the next one "by 2".
+std::string name_of_sources(int src, const Transfer::Repeat& repeat) {
+    if (src == kZeroSource) return "source zeros";
+    if (repeat.count == 1) return "source " + std::to_string(src);
+    return "each of " + std::to_string(repeat.count) + " sources from " + std::to_string(src) + " on" +
+           (repeat.src_step == 1 ? "" : " by " + std::to_string(repeat.src_step));
+}
+
 struct Step {
+    // A plan, and how far its nest lies from that of the step.
+    struct Planned {
+        std::int64_t src_shift;  // bytes
+        std::int64_t dst_shift;
+        std::shared_ptr<const NestPlan> plan;
+    };
+
+    struct Repeats {
+        Transfer::Repeat repeat;
+        // Of copy 1, 2, ... as long as their destinations are aligned in another way; then from the first again.
+        std::vector<Planned> others;
+    };
+
     int src;
     int dst;
-    std::int64_t src_shift;  // bytes from the nest that was planned to this one
-    std::int64_t dst_shift;
-    std::shared_ptr<const NestPlan> plan;
+    Planned planned;
+    std::unique_ptr<Repeats> repeats = nullptr;  // where there are several sources
 
-    std::int64_t units() const { return plan->units(); }
+    std::int64_t copies() const { return repeats == nullptr ? 1 : repeats->repeat.count; }
+    std::string source() const { return name_of_sources(src, repeats == nullptr ? Transfer::Repeat() : repeats->repeat); }
+    std::int64_t units() const { return copies() * planned.plan->units(); }
+    bool streams() const {
+        const auto does = [](const Planned& one) { return one.plan->streams(); };
+        return does(planned) || (repeats != nullptr && std::any_of(repeats->others.begin(), repeats->others.end(), does));
+    }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
-        plan->run((src == kZeroSource ? kZeros : srcs[src]) + src_shift, dsts[dst] + dst_shift, begin, end);
+        if (repeats != nullptr) return run_repeats(srcs, dsts, begin, end);
+        planned.plan->run((src == kZeroSource ? kZeros : srcs[src]) + planned.src_shift, dsts[dst] + planned.dst_shift, begin, end);
+    }
+
+private:
+    // Plans that are aligned in another way may have other units: each does the share of its own.
+    void run_repeats(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
+        const auto& [repeat, others] = *repeats;
+        const std::int64_t each = planned.plan->units();
+        for (std::int64_t k = begin / each; k * each < end; ++k) {
+            const std::size_t turn = static_cast<std::size_t>(k) % (others.size() + 1);
+            const Planned& one = turn == 0 ? planned : others[turn - 1];
+            const std::int64_t first = std::max<std::int64_t>(begin - k * each, 0);
+            const std::int64_t last = std::min(end - k * each, each);
+            const std::int64_t own = one.plan->units();
+            one.plan->run(srcs[src + k * repeat.src_step] + one.src_shift + k * repeat.src_pitch,
+                          dsts[dst] + one.dst_shift + k * repeat.dst_pitch, own == each ? first : own * first / each,
+                          own == each ? last : own * last / each);
+        }
     }
 };
 
@@ -45,13 +92,24 @@ struct Step {
 struct SinkStep {
     int src;
     int dst;
+    Transfer::Repeat repeat;
     BlockWalk walk;
 
-    std::int64_t units() const { return walk.units(); }
+    std::int64_t units() const { return repeat.count * walk.units(); }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
-        walk.run(srcs[src], dsts[dst], begin, end);
+        const std::int64_t each = walk.units();
+        for (std::int64_t k = begin / each; k * each < end; ++k) {
+            walk.run(srcs[src + k * repeat.src_step] + k * repeat.src_pitch, dsts[dst] + k * repeat.dst_pitch,
+                     std::max<std::int64_t>(begin - k * each, 0), std::min(end - k * each, each));
+        }
     }
 };
+
+// After so many copies their destinations are aligned as before. What is aligned better than all destinations are, to
+// `alignment`, makes no difference.
+std::int64_t period_of(const Transfer::Repeat& repeat, std::int64_t alignment) {
+    return alignment / std::gcd(alignment, std::abs(repeat.dst_pitch));
+}
 
 // Plans nests; those that differ only in where they begin share one plan. A split into many equal parts needs one.
 class NestPlanner {
@@ -61,9 +119,25 @@ public:
 
     // The canonical nest of `transfer` as a step.
     Step plan(const Transfer& transfer) {
-        const Nest& nest = transfer.nest;
+        Step step{transfer.src, transfer.dst, plan(transfer.nest)};
+        if (transfer.repeat.count == 1) return step;
+        step.repeats = std::make_unique<Step::Repeats>(Step::Repeats{transfer.repeat, {}});
+        std::vector<Step::Planned>& others = step.repeats->others;
+        const std::int64_t period = period_of(transfer.repeat, context_.dst_alignment);
+        Nest nest = transfer.nest;
+        for (std::int64_t k = 1; k < std::min(period, transfer.repeat.count); ++k) {
+            nest.dst_offset += transfer.repeat.dst_pitch;
+            others.push_back(plan(nest));
+            others.back().dst_shift -= k * transfer.repeat.dst_pitch;
+        }
+        others.shrink_to_fit();
+        return step;
+    }
+
+private:
+    Step::Planned plan(const Nest& nest) {
         context_.dst_offset = nest.dst_offset;
-        if (!several_) return {transfer.src, transfer.dst, 0, 0, std::make_shared<const NestPlan>(nest, context_)};
+        if (!several_) return {0, 0, std::make_shared<const NestPlan>(nest, context_)};
         // Where it begins decides nothing but how it is aligned.
         std::vector<std::int64_t> key;
         key.reserve(2 + 4 * nest.loops.size());
@@ -72,23 +146,52 @@ public:
             key.insert(key.end(), {loop.extent, loop.src_stride, loop.dst_stride,
                                    static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(loop.table.get()))});
         }
-        Planned& planned = planned_[std::move(key)];
-        if (planned.plan == nullptr) {
-            planned = {nest, std::make_shared<const NestPlan>(nest, context_)};
-        }
-        return {transfer.src, transfer.dst, nest.src_offset - planned.nest.src_offset,
-                nest.dst_offset - planned.nest.dst_offset, planned.plan};
+        Known& known = known_[std::move(key)];
+        if (known.plan == nullptr) known = {nest, std::make_shared<const NestPlan>(nest, context_)};
+        return {nest.src_offset - known.nest.src_offset, nest.dst_offset - known.nest.dst_offset, known.plan};
     }
 
-private:
-    struct Planned {
+    struct Known {
         Nest nest;  // keeps the tables whose addresses are in the key
         std::shared_ptr<const NestPlan> plan;
     };
     PlanContext context_;
     bool several_;
-    std::map<std::vector<std::int64_t>, Planned> planned_;
+    std::map<std::vector<std::int64_t>, Known> known_;
 };
+
+// Is this a field of records on one side, at `pitch` there, and by itself on the other, at `own`?
+bool is_field(const Nest& nest, std::int64_t Loop::* pitch, std::int64_t Loop::* own) {
+    if (nest.loops.size() != 1 || nest.loops[0].table) return false;
+    return nest.loops[0].*own == nest.itemsize && nest.loops[0].*pitch > nest.itemsize && nest.loops[0].*pitch <= Records::kMaxPitch;
+}
+
+// Repeats that Records may take together become transfers of their own: joined to records, any number of them; split
+// off, of a few sources only, since records of each are planned by themselves.
+std::vector<Transfer> with_fields_apart(std::vector<Transfer> transfers) {
+    constexpr std::int64_t kFewSources = 16;
+    const auto apart = [](const Transfer& transfer) {
+        return transfer.repeat.count > 1 &&
+               (is_field(transfer.nest, &Loop::dst_stride, &Loop::src_stride) ||
+                (transfer.repeat.count <= kFewSources && is_field(transfer.nest, &Loop::src_stride, &Loop::dst_stride)));
+    };
+    if (std::none_of(transfers.begin(), transfers.end(), apart)) return transfers;
+    std::vector<Transfer> all;
+    for (Transfer& transfer : transfers) {
+        if (!apart(transfer)) {
+            all.push_back(std::move(transfer));
+            continue;
+        }
+        const Transfer::Repeat repeat = std::exchange(transfer.repeat, {});
+        for (std::int64_t k = 0; k < repeat.count; ++k) {
+            Transfer& one = all.emplace_back(transfer);
+            one.src += static_cast<int>(k * repeat.src_step);
+            one.nest.src_offset += k * repeat.src_pitch;
+            one.nest.dst_offset += k * repeat.dst_pitch;
+        }
+    }
+    return all;
+}
 
 // Runs slice `slice` of `slices` of chunk `chunk` of the walk's units.
 template <class Walk>
@@ -108,12 +211,13 @@ struct Program::Impl {
     std::vector<SinkStep> sinks;
     PlanOptions options;
     std::int64_t bytes = 0;
-    bool streams = false;  // threads must fence their stores
+    std::int64_t most_units = 1;  // of one step
+    bool streams = false;         // threads must fence their stores
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks) const noexcept {
         for (const Records& walk : records) run_slice(walk, srcs, dsts, chunk, chunks, 0, 1);
         const std::int64_t slices =
-            steps.size() + sinks.size() == 1 ? 1 : std::max<std::int64_t>(1, bytes / chunks / kSliceBytes);
+            steps.size() + sinks.size() == 1 ? 1 : std::clamp<std::int64_t>(bytes / chunks / kSliceBytes, 1, most_units);
         for (std::int64_t slice = 0; slice < slices; ++slice) {
             for (const Step& step : steps) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
             for (const SinkStep& step : sinks) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
@@ -154,10 +258,12 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         if (!transfer.sink) transfer.nest = canonical(std::move(transfer.nest));
         std::int64_t bytes = transfer.dst_bytes();
         for (const Loop& loop : transfer.nest.loops) bytes *= loop.extent;
+        bytes *= transfer.repeat.count;
         // What no machine holds can be planned and explained all the same.
         if (__builtin_add_overflow(impl->bytes, bytes, &impl->bytes)) impl->bytes = std::numeric_limits<std::int64_t>::max();
-        read += static_cast<double>(bytes_read(transfer.nest));
+        read += static_cast<double>(bytes_read(transfer.nest)) * static_cast<double>(transfer.repeat.count);
     }
+    transfers = with_fields_apart(std::move(transfers));
     const std::int64_t cache = last_level_cache_bytes();
     const double touched = static_cast<double>(impl->bytes) + read;
     // Others use the last-level cache, too: what fills most of it is not found there by the next call. Ordinary
@@ -181,24 +287,39 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         const Transfer& transfer = transfers[k];
         taken[k] = transfer.sink != nullptr;
         if (!transfer.sink || transfer.nest.itemsize == 0) continue;
-        impl->sinks.push_back({transfer.src, transfer.dst, BlockWalk(transfer.nest, transfer.parameters.get(), transfer.sink, context)});
-        impl->streams = impl->streams || impl->sinks.back().walk.streams();
+        // A walk of its own for each alignment that the copies have.
+        const Transfer::Repeat& repeat = transfer.repeat;
+        const std::int64_t period = std::min(repeat.count, period_of(repeat, options.dst_alignment));
+        Nest nest = transfer.nest;
+        for (std::int64_t first = 0; first < period; ++first) {
+            const Transfer::Repeat turn{(repeat.count - first + period - 1) / period, repeat.src_step * period,
+                                        repeat.src_pitch * period, repeat.dst_pitch * period};
+            impl->sinks.push_back({transfer.src + static_cast<int>(first * repeat.src_step), transfer.dst, turn,
+                                   BlockWalk(nest, transfer.parameters.get(), transfer.sink, context)});
+            nest.src_offset += repeat.src_pitch;
+            nest.dst_offset += repeat.dst_pitch;
+            impl->streams = impl->streams || impl->sinks.back().walk.streams();
+            impl->most_units = std::max(impl->most_units, impl->sinks.back().units());
+        }
     }
     while (auto records = Records::take(transfers, taken, *context.kernels, context.stream_rows)) {
         impl->streams = impl->streams || records->streams();
         impl->records.push_back(std::move(*records));
     }
     impl->steps.reserve(transfers.size());
-    NestPlanner planner(context, transfers.size() > 1);
+    NestPlanner planner(context, transfers.size() > 1 || std::any_of(transfers.begin(), transfers.end(), [](const Transfer& transfer) {
+                                     return transfer.repeat.count > 1;
+                                 }));
     for (std::size_t k = 0; k < transfers.size(); ++k) {
         const Transfer& transfer = transfers[k];
         if (taken[k] || transfer.nest.itemsize == 0) continue;
         const auto add = [&](Step step) {
-            impl->streams = impl->streams || step.plan->streams();
+            impl->streams = impl->streams || step.streams();
+            impl->most_units = std::max(impl->most_units, step.units());
             impl->steps.push_back(std::move(step));
         };
         Step step = planner.plan(transfer);
-        if (step.plan->complete()) {
+        if (step.planned.plan->complete()) {
             add(std::move(step));
             continue;
         }
@@ -242,8 +363,14 @@ std::int64_t Program::bytes_written() const { return impl_->bytes; }
 std::size_t Program::memory() const {
     std::size_t bytes = sizeof(Impl) + heap_bytes(impl_->steps) + heap_bytes(impl_->records);
     std::set<const NestPlan*> counted;
+    const auto add = [&](const Step::Planned& planned) {
+        if (counted.insert(planned.plan.get()).second) bytes += planned.plan->memory();
+    };
     for (const Step& step : impl_->steps) {
-        if (counted.insert(step.plan.get()).second) bytes += step.plan->memory();
+        add(step.planned);
+        if (step.repeats == nullptr) continue;
+        for (const Step::Planned& other : step.repeats->others) add(other);
+        bytes += sizeof *step.repeats + heap_bytes(step.repeats->others);
     }
     for (const Records& walk : impl_->records) bytes += walk.memory();
     for (const SinkStep& step : impl_->sinks) bytes += step.walk.memory();
@@ -257,10 +384,10 @@ ProgramSummary Program::summary(std::size_t most) const {
     }
     for (const Step& step : impl_->steps) {
         if (summary.copies.size() == most) break;
-        summary.copies.push_back({step.src, step.dst, step.plan->summary(), step.plan->describe()});
+        summary.copies.push_back({step.src, step.dst, step.planned.plan->summary(), step.planned.plan->describe(), step.copies()});
     }
     for (const SinkStep& step : impl_->sinks) {
-        if (summary.copies.size() < most) summary.copies.push_back({step.src, step.dst, std::nullopt, step.walk.describe()});
+        if (summary.copies.size() < most) summary.copies.push_back({step.src, step.dst, std::nullopt, step.walk.describe(), step.repeat.count});
     }
     return summary;
 }
@@ -271,11 +398,10 @@ std::string Program::explain(int threads) const {
                        " threads\n";
     for (const Records& walk : impl_->records) text += "  " + walk.describe() + "\n";
     for (const Step& step : impl_->steps) {
-        text += "  source " + (step.src == kZeroSource ? std::string("zeros") : std::to_string(step.src)) +
-                " -> destination " + std::to_string(step.dst) + ": " + step.plan->describe() + "\n";
+        text += "  " + step.source() + " -> destination " + std::to_string(step.dst) + ": " + step.planned.plan->describe() + "\n";
     }
     for (const SinkStep& step : impl_->sinks) {
-        text += "  source " + std::to_string(step.src) + " -> destination " + std::to_string(step.dst) + ": " +
+        text += "  " + name_of_sources(step.src, step.repeat) + " -> destination " + std::to_string(step.dst) + ": " +
                 step.walk.describe() + "\n";
     }
     return text;

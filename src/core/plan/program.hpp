@@ -21,6 +21,14 @@ struct Transfer {
     int src = 0;
     int dst = 0;
     Nest nest;
+    // The same for more sources: copy k of `count` reads source src + k * src_step, and lies k pitches (bytes) farther.
+    struct Repeat {
+        std::int64_t count = 1;
+        std::int64_t src_step = 0;
+        std::int64_t src_pitch = 0;
+        std::int64_t dst_pitch = 0;
+    };
+    Repeat repeat = {};
     // What becomes of the elements on their way out; null where they stay as they are. The nest's itemsize is then that
     // of the source, and its strides are those of either side.
     std::shared_ptr<const Sink> sink = nullptr;

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kMinRecords = 64;
-constexpr std::int64_t kMaxPitch = 64 * 1024;  // bytes
 constexpr std::int64_t kWideField = 192;       // bytes, on average; no shuffle of bytes is worth it
 // Fields that are worth moving by whole lines, beyond and in the caches: bytes, on average.
 constexpr std::int64_t kLineField = 32;
@@ -27,11 +26,11 @@ bool power_of_two(std::int64_t n) { return (n & (n - 1)) == 0; }
 // Is this the nest of a field: split off records, or joined to some?
 bool is_field(const Transfer& transfer, bool split) {
     const Nest& nest = transfer.nest;
-    if (transfer.src == kZeroSource || nest.itemsize == 0 || nest.loops.size() != 1 || nest.loops[0].table) return false;
+    if (transfer.src == kZeroSource || transfer.repeat.count > 1 || nest.itemsize == 0 || nest.loops.size() != 1 || nest.loops[0].table) return false;
     const Loop& loop = nest.loops[0];
     const std::int64_t pitch = split ? loop.src_stride : loop.dst_stride;
     return (split ? loop.dst_stride : loop.src_stride) == nest.itemsize && pitch > nest.itemsize &&
-           pitch <= kMaxPitch && loop.extent >= kMinRecords;
+           pitch <= Records::kMaxPitch && loop.extent >= kMinRecords;
 }
 
 bool same_records(const Transfer& a, const Transfer& b, bool split) {

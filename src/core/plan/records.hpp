@@ -19,7 +19,9 @@ namespace dnnmove {
 
 class Records {
 public:
-    // Takes those of the canonical `transfers`, not yet `taken`, that one walk serves, and marks them.
+    static constexpr std::int64_t kMaxPitch = 64 * 1024;  // bytes
+
+    // Takes those of the canonical `transfers` of one source each, not yet `taken`, that one walk serves, and marks them.
     // Empty where there are none.
     static std::optional<Records> take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
                                        const Kernels& kernels, bool large);

@@ -40,6 +40,7 @@ struct CopySummary {
     int dst = 0;
     std::optional<KernelSummary> kernel;
     std::string text;
+    std::int64_t sources = 1;  // that it reads, one after another
 };
 
 struct ProgramSummary {

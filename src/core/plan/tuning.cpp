@@ -154,12 +154,17 @@ std::string problem_of(const std::vector<Transfer>& transfers, const PlanOptions
                                        [](const Loop& loop) { return loop.extent == 0; });
         if (empty) continue;
         const Nest nest = canonical(transfer.nest);
+        const Transfer::Repeat& repeat = transfer.repeat;
         text += "; " + std::to_string(transfer.src) + "+" + std::to_string(nest.src_offset) + " to " +
                 std::to_string(transfer.dst) + "+" + std::to_string(nest.dst_offset) + ": " + std::to_string(nest.itemsize) + " B";
         for (const Loop& loop : nest.loops) {
             text += ", " + std::to_string(loop.extent) + " by ";
             text += loop.table ? "table " + std::to_string(digest(*loop.table))
                                : std::to_string(loop.src_stride) + " to " + std::to_string(loop.dst_stride);
+        }
+        if (repeat.count > 1) {
+            text += ", " + std::to_string(repeat.count) + " sources by " + std::to_string(repeat.src_step) + "+" +
+                    std::to_string(repeat.src_pitch) + " to " + std::to_string(repeat.dst_pitch);
         }
     }
     return text;

@@ -32,7 +32,7 @@ class Box:
     last: int
     lines: list[str]
     full: str
-    axes: list[list[tuple[int, int | None]]] = field(default_factory=list)
+    axes: list[list[tuple[int, int | None, int]]] = field(default_factory=list)
     colours: dict[int, int] = field(default_factory=dict)
     memory: bool = False
     parent: Box | None = None
@@ -44,20 +44,25 @@ class Box:
         """Texts and classes, axis by axis."""
         shown: list[list[tuple[str, str]]] = []
         for axis in self.axes[:_MOST_CHIPS]:
-            loops = axis or [(1, 0)]
+            loops = axis or [(1, 0, 0)]
             shown.append([(self._text(loop), self._colour(loop)) for loop in loops[:4]])
         if len(self.axes) > _MOST_CHIPS:
             shown.append([("…", "dnnmove-none")])
         return shown
 
     @staticmethod
-    def _text(loop: tuple[int, int | None]) -> str:
-        extent, stride = loop
-        return "1" if extent == 1 else f"{extent}@{'table' if stride is None else stride}"
+    def _text(loop: tuple[int, int | None, int]) -> str:
+        extent, stride, sources = loop
+        if extent == 1:
+            return "1"
+        if not sources:
+            return f"{extent}@{'table' if stride is None else stride}"
+        step = "source" if sources == 1 else f"{sources} source{'' if sources == -1 else 's'}"
+        return f"{extent}@{step}{f'{stride:+}' if stride else ''}"
 
-    def _colour(self, loop: tuple[int, int | None]) -> str:
-        extent, stride = loop
-        axis = None if stride is None or extent == 1 else axis_of(stride, self.colours)
+    def _colour(self, loop: tuple[int, int | None, int]) -> str:
+        extent, stride, sources = loop
+        axis = None if stride is None or sources or extent == 1 else axis_of(stride, self.colours)
         return "dnnmove-none" if axis is None else f"dnnmove-axis{axis % 8}"
 
     @property
@@ -154,8 +159,11 @@ def _boxes(structure: dict[str, Any], rows: list[int], strides: list[dict[int, i
 
     for level in rows:
         step = structure["levels"][level]
-        for note in step["notes"][:_MOST_BOXES]:
-            box = _note_box(level, note, step["outputs"] > 1, strides)
+        # All inputs are one box, that of the first: their number is the name of the row.
+        for note in step["notes"][: _MOST_BOXES if level > 0 else 1]:
+            box = _note_box(level, note, step["outputs"] > 1 and level > 0, strides)
+            if level == 0 and len(step["notes"]) > 1:
+                box.lines.append("and others that lie otherwise")
             # Steps that pass an array by, or that are not drawn, leave no box: the nearest one above it is its parent.
             box.parent = _nearest(note["parent"], structure, rows, at)
             if level > 0 and box.parent is None:

@@ -15,8 +15,11 @@ _MOST_COPIES = 4
 _MOST_PASSES = 6
 
 
-def _source(number: int) -> str:
-    return "zeros" if number < 0 else "input" if number == 0 else f"intermediate {number - 1}"
+def _source(copy: dict[str, Any], structure: dict[str, Any]) -> str:
+    number, inputs = copy["source"], structure["levels"][0]["outputs"]
+    if number != 0 or inputs == 1:
+        return "zeros" if number < 0 else "input" if number == 0 else f"intermediate {number - 1}"
+    return f"each of {copy['sources']:,} inputs" if copy["sources"] > 1 else f"input {copy['input']:,}"
 
 
 def _destination(number: int, structure: dict[str, Any]) -> str:
@@ -32,7 +35,7 @@ def _lines(copy: dict[str, Any], structure: dict[str, Any]) -> list[tuple[int, s
     if kernel is None:
         return [(0, copy["text"], None, False)]
     lines: list[tuple[int, str, int | None, bool]] = []
-    lines.append((0, f"{_source(copy['source'])} → {_destination(copy['destination'], structure)}", None, True))
+    lines.append((0, f"{_source(copy, structure)} → {_destination(copy['destination'], structure)}", None, True))
     depth = 1
     for loop in kernel["loops"]:
         if loop["tiles_of"]:

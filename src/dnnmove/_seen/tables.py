@@ -72,7 +72,9 @@ def table(thing: object) -> str:
 
 def chain_table(thing: Any, structure: dict[str, Any]) -> str:
     """Of a chain or a built one."""
-    rows: list[tuple[str, object]] = [("input", repr(structure["source"]))]
+    others = structure["levels"][0]["outputs"] - 1
+    more_sources = f" and {others} more" if others else ""
+    rows: list[tuple[str, object]] = [("inputs" if others else "input", repr(structure["source"]) + more_sources)]
     rows += [(f"step {k}", level["text"]) for k, level in enumerate(structure["levels"][1:21], 1)]
     if len(structure["levels"]) > 21:
         rows.append(("steps", f"and {len(structure['levels']) - 21} more"))

@@ -76,6 +76,10 @@ class ChainOverBlocks:
     """A chain as a function of dask arrays; made by `chain`."""
 
     def __init__(self, built: dm.BuiltChain) -> None:
+        if not hasattr(built, "src_desc"):
+            raise ValueError(
+                f"chain must have one source, not a list of {len(built.src_descs)}: join them with dask first"
+            )
         desc = built.src_desc
         if desc != dm.MemoryDesc(desc.dims, desc.dtype):
             raise ValueError(f"chain must be built for a dense row-major layout, which blocks have, not for {desc}")

@@ -42,6 +42,8 @@ class Spec(NamedTuple):
 
 def spec_of(built: BuiltChain) -> Spec:
     """Read from what a pickle of the chain holds; TypeError where torch has no such dtype or gradient."""
+    if not hasattr(built, "src_desc"):
+        raise TypeError(f"built ({built!r}) must have one source, not a list of {len(built.src_descs)}")
     pickled: Any = built.__reduce__()
     chain, max_nests, tune = pickled[1]
     calls = tuple(Call(*call) for call in chain.__reduce__()[1][1])
