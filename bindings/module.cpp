@@ -15,6 +15,7 @@
 #include "openvino_ops.hpp"
 #include "prop_kind.hpp"
 #include "reorder.hpp"
+#include "reorder_primitive.hpp"
 #include "runtime.hpp"
 #include "shuffle.hpp"
 #include "torch_direct.hpp"
@@ -50,6 +51,7 @@ PYBIND11_MODULE(_core_in_main, module) {
     dnnmove::register_eager(module.ptr());
     dnnmove::register_openvino_ops(module);
     dnnmove::python::register_reorder(module);
+    dnnmove::python::register_reorder_primitive(module);
     dnnmove::python::register_shuffle(module);
     dnnmove::register_tuning(module);
     dnnmove::register_torch_direct(module.ptr());

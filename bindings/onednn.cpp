@@ -391,4 +391,75 @@ std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout&
     return found;
 }
 
+struct Reorder::Impl {
+    dnnl::engine engine;
+    dnnl::memory::desc src;
+    dnnl::memory::desc dst;
+    dnnl::memory::desc scratchpad;
+    std::string info;
+    std::optional<int> scales_mask;
+    // As Shuffle's.
+    mutable std::atomic<const dnnl::primitive*> primitive = nullptr;
+
+    ~Impl() { delete primitive.load(); }
+};
+
+namespace {
+
+dnnl::reorder::primitive_desc reorder_pd(const dnnl::engine& cpu, const dnnl::memory::desc& src, const dnnl::memory::desc& dst,
+                                         std::optional<int> scales_mask) {
+    dnnl::primitive_attr attr = user_scratchpad();
+    if (scales_mask) attr.set_scales_mask(DNNL_ARG_SRC, *scales_mask);
+    return made_or_empty([&] { return dnnl::reorder::primitive_desc(cpu, src, cpu, dst, attr); });
+}
+
+}  // namespace
+
+void Reorder::prepare(int threads) const {
+    if (impl_->primitive.load(std::memory_order_acquire) != nullptr) return;
+    creating("reorder", [&] {
+        const ScopedOpenMPThreads scoped(threads);
+        auto made = std::make_unique<const dnnl::primitive>(
+            dnnl::reorder(reorder_pd(impl_->engine, impl_->src, impl_->dst, impl_->scales_mask)));
+        const dnnl::primitive* before = nullptr;
+        if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel)) made.release();
+    });
+}
+
+const std::string& Reorder::info() const { return impl_->info; }
+
+std::int64_t Reorder::scratchpad_bytes() const { return static_cast<std::int64_t>(impl_->scratchpad.get_size()); }
+
+void Reorder::run(const Stream* stream, const std::byte* src, std::byte* dst, const std::vector<float>& scales, int threads) const {
+    prepare(threads);
+    guarded("reorder", [&] {
+        std::unordered_map<int, dnnl::memory> args;
+        args.emplace(DNNL_ARG_SRC, dnnl::memory(impl_->src, impl_->engine, writable(src)));
+        args.emplace(DNNL_ARG_DST, dnnl::memory(impl_->dst, impl_->engine, dst));
+        if (impl_->scales_mask) {
+            const dnnl::memory::desc list({static_cast<dnnl::memory::dim>(scales.size())}, dnnl::memory::data_type::f32,
+                                          dnnl::memory::format_tag::a);
+            args.emplace(DNNL_ARG_ATTR_SCALES | DNNL_ARG_SRC, dnnl::memory(list, impl_->engine, const_cast<float*>(scales.data())));
+        }
+        execute(*impl_->primitive.load(std::memory_order_acquire), impl_->engine, stream, impl_->scratchpad, std::move(args), threads);
+    });
+}
+
+std::vector<Reorder> reorders(const Engine& engine, const Layout& src, DataType src_type, const Layout& dst, DataType dst_type,
+                              std::optional<int> scales_mask) {
+    std::vector<Reorder> found;
+    const dnnl::engine& cpu = engine.impl().engine;
+    creating("reorder", [&] {
+        const dnnl::memory::desc from = lower(src, src_type);
+        const dnnl::memory::desc to = lower(dst, dst_type);
+        // (oneDNN lists no second implementation of a reorder.)
+        if (const auto pd = reorder_pd(cpu, from, to, scales_mask)) {
+            std::shared_ptr<const Reorder::Impl> impl(
+                new Reorder::Impl{cpu, from, to, pd.scratchpad_desc(), pd.impl_info_str(), scales_mask});
+            found.emplace_back(std::move(impl));
+        }
+    });
+    return found;
+}
+
 }  // namespace dnnmove::onednn

@@ -120,4 +120,28 @@ private:
 std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout& layout, DataType type,
                               std::size_t axis, std::int64_t group_size);
 
+// One implementation of one reorder. Immutable; run may be called from many threads at once.
+class Reorder {
+public:
+    struct Impl;
+    explicit Reorder(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+    // oneDNN's impl_info_str.
+    const std::string& info() const;
+    // Bytes of scratch memory that each run takes for itself.
+    std::int64_t scratchpad_bytes() const;
+    // Builds oneDNN's primitive, once; `run` does it otherwise.
+    void prepare(int threads) const;
+    // Pointers to the first element. As many scales as the mask it was made with says; none without a mask. `stream`
+    // may be null: one of this thread's own. Throws OneDnnError.
+    void run(const Stream* stream, const std::byte* src, std::byte* dst, const std::vector<float>& scales, int threads) const;
+
+private:
+    std::shared_ptr<const Impl> impl_;
+};
+
+// oneDNN's implementation; empty where it has none. `scales_mask`: bit k, a scale of the source for each position of
+// axis k; 0, one for all. The layouts must be such that can_describe() takes.
+std::vector<Reorder> reorders(const Engine& engine, const Layout& src, DataType src_type, const Layout& dst, DataType dst_type,
+                              std::optional<int> scales_mask);
+
 }  // namespace dnnmove::onednn

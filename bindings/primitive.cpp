@@ -5,6 +5,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "call.hpp"
 #include "checked_port.hpp"
+#include "element_type.hpp"
 #include "errors.hpp"
 #include "gil.hpp"
 #include "html.hpp"
@@ -50,6 +52,7 @@ struct State {
     const Type* type = nullptr;
     std::vector<CheckedPort> sources;
     std::vector<CheckedPort> destinations;
+    std::vector<ResultType> types;  // of the destinations, where one has another than the source; else empty
     std::int64_t bytes = 0;
 
     explicit State(std::shared_ptr<const Executable> runs) : executable(std::move(runs)) {
@@ -58,7 +61,13 @@ struct State {
             destinations.emplace_back(port);
             bytes += destinations.back().extent.high - destinations.back().extent.low;
         }
+        const pybind11::dtype& own = executable->sources.front().desc.dtype;
+        const auto differs = [&own](const Port& port) { return !port.desc.dtype.equal(own); };
+        if (std::any_of(executable->destinations.begin(), executable->destinations.end(), differs)) {
+            for (const Port& port : executable->destinations) types.push_back(ResultType::of(PyRef::share(port.desc.dtype.ptr())));
+        }
     }
+    const ResultType* result_type(std::size_t destination) const { return types.empty() ? nullptr : &types[destination]; }
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const {
         if (trace::on()) [[unlikely]] {
@@ -95,13 +104,14 @@ struct Primitive {
 const State& state_of(PyObject* self) { return *reinterpret_cast<Primitive*>(self)->state; }
 
 // See NewArray::make.
-bool make_result(NewArray& result, const CheckedPort& port, const Operand& like) {
+bool make_result(NewArray& result, const CheckedPort& port, const Operand& like, const ResultType* type) {
     const Layout& layout = port.port->desc.layout;
-    if (like.memory() != nullptr) {
+    if (like.memory() != nullptr || layout.blocked()) {
         result.make_memory(port.port->desc);
         return true;
     }
-    return result.make(like, layout.dims, port.c_contiguous ? std::span<const std::int64_t>{} : layout.strides);
+    if (type != nullptr) check_result_type(*type, like);
+    return result.make(like, layout.dims, port.c_contiguous ? std::span<const std::int64_t>{} : layout.strides, type);
 }
 
 // prim(x, *, out=None)
@@ -130,7 +140,7 @@ PyObject* call_one(const State& state, PyObject* x_object, PyObject* out_object)
     x.read(x_object, "x");
     state.sources[0].check(x, "x");
     NewArray result;
-    if (make_result(result, destination, x)) {
+    if (make_result(result, destination, x, state.result_type(0))) {
         x.fetch("x", true);
         state.sources[0].check(x, "x");
     }
@@ -174,7 +184,7 @@ PyObject* call_many(const State& state, PyObject* x, PyObject* out_object) {
     std::vector<NewArray> results(count);
     bool ran_python = false;
     for (std::size_t i = 0; i < count; ++i) {
-        ran_python = make_result(results[i], state.destinations[i], source[0]) || ran_python;
+        ran_python = make_result(results[i], state.destinations[i], source[0], state.result_type(i)) || ran_python;
         dsts[i] = results[i].data();
     }
     if (ran_python) {

@@ -72,10 +72,6 @@ const char* name_of(onednn::PropKind prop) {
     return "undef";
 }
 
-// The order in which "auto" prefers them: the native engine is ahead of oneDNN's shuffle wherever both
-// were measured.
-bool prefer_onednn(const ShuffleDesc&) { return false; }
-
 }  // namespace
 
 std::string requested_implementation(const std::string& implementation) {
@@ -111,54 +107,29 @@ ShuffleDesc ShuffleDesc::make(onednn::PropKind prop, const MemoryDesc& data, std
     return ShuffleDesc{prop, data, position, group_size};
 }
 
+namespace {
+
+// The native engine first: it is ahead of oneDNN's shuffle wherever both were measured.
+std::vector<Implementations<onednn::Shuffle>::Candidate> candidates_of(const ShuffleDesc& desc, const onednn::Engine& engine) {
+    std::vector<Implementations<onednn::Shuffle>::Candidate> candidates;
+    candidates.push_back({native_name(best_isa()), std::nullopt});
+    const onednn::DataType type = to_onednn(desc.data.dtype);
+    if (onednn_is_wrong(desc, type) || !onednn::can_describe(desc.data.layout, type)) return candidates;
+    for (onednn::Shuffle& shuffle : onednn::shuffles(engine, desc.prop, desc.data.layout, type, desc.axis, desc.group_size)) {
+        candidates.push_back({"onednn:" + shuffle.info(), std::move(shuffle)});
+    }
+    return candidates;
+}
+
+}  // namespace
+
 ShufflePd::ShufflePd(ShuffleDesc desc, std::shared_ptr<onednn::Engine> engine, const std::string& implementation)
     : desc_(std::move(desc)),
       engine_(engine ? std::move(engine) : onednn::Engine::cpu()),
-      choice_(requested_implementation(implementation)) {
-    candidates_.push_back(Candidate{native_name(best_isa()), std::nullopt});
-    const onednn::DataType type = to_onednn(desc_.data.dtype);
-    if (!onednn_is_wrong(desc_, type) && onednn::can_describe(desc_.data.layout, type)) {
-        for (onednn::Shuffle& shuffle :
-             onednn::shuffles(*engine_, desc_.prop, desc_.data.layout, type, desc_.axis, desc_.group_size)) {
-            candidates_.push_back(Candidate{"onednn:" + shuffle.info(), std::move(shuffle)});
-        }
-        if (prefer_onednn(desc_)) std::rotate(candidates_.begin(), candidates_.begin() + 1, candidates_.end());
-    }
-    while (current_ < candidates_.size() && !allowed(candidates_[current_])) ++current_;
-    if (current_ < candidates_.size()) return;
-    if (choice_ == "onednn") {
-        throw UnimplementedError("implementation ('onednn'): oneDNN " + onednn::version() +
-                                 " has no shuffle that is right for " + desc_.data.repr());
-    }
-    std::string names = "'auto', 'native', 'onednn'";
-    for (const Candidate& candidate : candidates_) names += ", '" + candidate.name + "'";
-    throw ValueError("implementation ('" + choice_ + "') must be one of " + names);
-}
-
-bool ShufflePd::allowed(const Candidate& candidate) const {
-    if (choice_ == "auto" || choice_ == candidate.name) return true;
-    return choice_ == (candidate.onednn ? "onednn" : "native");
-}
-
-std::vector<std::string> ShufflePd::implementations() const {
-    std::vector<std::string> names;
-    for (const Candidate& candidate : candidates_) names.push_back(candidate.name);
-    return names;
-}
-
-std::string ShufflePd::info() const { return candidates_[current_].name; }
-
-bool ShufflePd::next() {
-    for (std::size_t k = current_ + 1; k < candidates_.size(); ++k) {
-        if (!allowed(candidates_[k])) continue;
-        current_ = k;
-        return true;
-    }
-    return false;
-}
+      implementations_(candidates_of(desc_, *engine_), implementation, "shuffle that is right for " + desc_.data.repr()) {}
 
 std::int64_t ShufflePd::scratchpad_bytes() const {
-    const auto& shuffle = candidates_[current_].onednn;
+    const auto& shuffle = implementations_.current().onednn;
     return shuffle ? shuffle->scratchpad_bytes() : 0;
 }
 
@@ -167,7 +138,7 @@ std::shared_ptr<const Executable> ShufflePd::build() const {
     Title title{"shuffle", name_of(desc_.prop),
                 "axis:" + std::to_string(desc_.axis) + " group:" + std::to_string(desc_.group_size)};
     std::shared_ptr<Executable> executable;
-    if (const auto& shuffle = candidates_[current_].onednn) {
+    if (const auto& shuffle = implementations_.current().onednn) {
         executable = std::make_shared<OneDnnShuffle>(*shuffle);
         executable->title = std::move(title);
     } else {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executable.hpp"
+#include "implementations.hpp"
 #include "memory_desc.hpp"
 #include "onednn.hpp"
 
@@ -37,33 +38,19 @@ public:
 
     const ShuffleDesc& desc() const { return desc_; }
     const std::shared_ptr<onednn::Engine>& engine() const { return engine_; }
-    std::vector<std::string> implementations() const;
-    std::string info() const;
-    // "auto", "native", "onednn" or a name, as it was asked for or DNNMOVE_IMPLEMENTATION said.
-    const std::string& choice() const { return choice_; }
-    // Moves to the next implementation that the caller's choice allows; false past the last.
-    bool next();
+    std::vector<std::string> implementations() const { return implementations_.names(); }
+    std::string info() const { return implementations_.current().name; }
+    const std::string& choice() const { return implementations_.choice(); }
+    bool next() { return implementations_.next(); }
     std::int64_t scratchpad_bytes() const;
     // Plans (native) or takes oneDNN's primitive.
     std::shared_ptr<const Executable> build() const;
 
 private:
-    struct Candidate {
-        std::string name;
-        std::optional<onednn::Shuffle> onednn;  // empty: native
-    };
-    bool allowed(const Candidate& candidate) const;
-
     ShuffleDesc desc_;
     std::shared_ptr<onednn::Engine> engine_;
-    std::string choice_;
-    std::vector<Candidate> candidates_;
-    std::size_t current_ = 0;
+    Implementations<onednn::Shuffle> implementations_;
 };
-
-// `implementation`, or what DNNMOVE_IMPLEMENTATION says where that is "auto". Throws ValueError for an
-// unknown name in the variable.
-std::string requested_implementation(const std::string& implementation);
 
 void register_shuffle(pybind11::module_& module);
 

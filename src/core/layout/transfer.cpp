@@ -11,8 +11,7 @@ namespace {
 constexpr std::int64_t kMaxZeroes = 64;  // bytes
 
 // Every combination of one piece per axis is one nest.
-void append(std::vector<Transfer>& transfers, const std::vector<std::vector<Piece>>& axes, std::int64_t itemsize,
-            int src) {
+std::vector<Nest> nests_of(const std::vector<std::vector<Piece>>& axes, std::int64_t itemsize) {
     std::vector<Nest> nests(1);
     nests[0].itemsize = itemsize;
     for (const std::vector<Piece>& pieces : axes) {
@@ -30,7 +29,23 @@ void append(std::vector<Transfer>& transfers, const std::vector<std::vector<Piec
         }
         nests = std::move(longer);
     }
-    for (Nest& nest : nests) transfers.push_back(Transfer{src, 0, std::move(nest)});
+    return nests;
+}
+
+void append(std::vector<Transfer>& transfers, const std::vector<std::vector<Piece>>& axes, std::int64_t itemsize,
+            int src) {
+    for (Nest& nest : nests_of(axes, itemsize)) transfers.push_back(Transfer{src, 0, std::move(nest)});
+}
+
+// The same digits, with strides that count positions.
+Axis counted(const Axis& axis) {
+    Axis result = axis;
+    std::int64_t positions = 1;
+    for (auto digit = result.digits.rbegin(); digit != result.digits.rend(); ++digit) {
+        digit->stride = positions;
+        positions *= digit->length;
+    }
+    return result;
 }
 
 }  // namespace
@@ -57,14 +72,27 @@ std::vector<Transfer> padding_transfers(const Layout& layout, std::size_t done) 
     return transfers;
 }
 
-std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst) {
+std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst, std::shared_ptr<const Sink> sink,
+                                        std::optional<std::size_t> axis) {
     if (dst.empty()) return {};
-    std::vector<std::vector<Piece>> axes;
-    for (std::size_t axis = 0; axis < dst.ndim(); ++axis) {
-        axes.push_back(copy_pieces(src.axis(axis), dst.axis(axis), 0, dst.dims[axis]));
+    // Of each axis: where the elements lie, and which position of `axis` they have, by the same loops.
+    std::vector<std::vector<Piece>> places;
+    std::vector<std::vector<Piece>> positions;
+    for (std::size_t k = 0; k < dst.ndim(); ++k) {
+        const Axis from = src.axis(k);
+        const Axis to = dst.axis(k);
+        places.push_back(copy_pieces(from, to, 0, dst.dims[k]));
+        if (axis) positions.push_back(copy_pieces(from, k == *axis ? counted(to) : repeated(to), 0, dst.dims[k]));
     }
     std::vector<Transfer> transfers = padding_transfers(dst);
-    append(transfers, axes, dst.itemsize, 0);
+    const std::size_t first = transfers.size();
+    append(transfers, places, src.itemsize, 0);
+    if (!sink) return transfers;
+    const std::vector<Nest> parameters = axis ? nests_of(positions, src.itemsize) : std::vector<Nest>{};
+    for (std::size_t k = first; k < transfers.size(); ++k) {
+        transfers[k].sink = sink;
+        if (axis) transfers[k].parameters = std::make_shared<const Nest>(parameters[k - first]);
+    }
     return transfers;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "layout/layout.hpp"
@@ -14,8 +16,10 @@ namespace dnnmove {
 // destination is zeroed by transfers from kZeroSource; gaps between its strides are left alone. The
 // destination must not overlap itself. Empty layouts give no transfers.
 
-// `src` and `dst` have the same dims and itemsize.
-std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst);
+// `src` and `dst` have the same dims, and the same itemsize without a sink. `axis`: whose positions choose what the
+// sink multiplies by.
+std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst, std::shared_ptr<const Sink> sink = nullptr,
+                                        std::optional<std::size_t> axis = {});
 
 // dst[u + v*C/G] = src[u*G + v] along `axis` of length C, both in `layout`; G divides C, C > 0.
 std::vector<Transfer> shuffle_transfers(const Layout& layout, std::size_t axis, std::int64_t group_size);
