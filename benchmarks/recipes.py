@@ -116,14 +116,58 @@ def columns() -> Recipe:
 def byte_order() -> Recipe:
     """Big-endian numbers to native ones."""
     x = np.random.default_rng(0).random((1000, 2000)).astype(">f4")
-    flip = dm.Chain(dm.MemoryDesc((1000, 2000, 4), "uint8")).index(np.s_[..., ::-1]).build()
     return Recipe(
         "byte order, big-endian f4",
         {
-            "ours": lambda: flip(x.view(np.uint8).reshape(1000, 2000, 4)).view("<f4").reshape(1000, 2000),
+            "ours": lambda: dm.byteswap(x),
             "NumPy": lambda: x.astype("<f4"),
         },
     )
+
+
+def planes() -> Recipe:
+    """Photos to planes of float32, scaled and shifted."""
+    x = np.random.default_rng(0).integers(0, 256, (32, 224, 224, 3), np.uint8)
+    scale, shift = np.array([0.5, 0.25, 2], np.float32), np.array([-64, -32, 16], np.float32)
+    chain = dm.Chain.of(x).transpose((0, 3, 1, 2)).convert("float32", scale, shift, axis=1).build()
+    ways: dict[str, Callable[[], object]] = {
+        "ours": lambda: chain(x),
+        "NumPy": lambda: np.ascontiguousarray((x * scale + shift).transpose(0, 3, 1, 2)),
+    }
+    try:
+        import torch
+
+        t, by, plus = (
+            torch.from_numpy(x),
+            torch.from_numpy(scale)[:, None, None],
+            torch.from_numpy(shift)[:, None, None],
+        )
+        dense = torch.contiguous_format
+        ways["torch"] = lambda: t.permute(0, 3, 1, 2).to(torch.float32, memory_format=dense).mul_(by).add_(plus).numpy()
+    except ImportError:
+        pass
+    return Recipe("photos to normalised planes", ways)
+
+
+def bfloat16() -> Recipe:
+    """64 MiB of float32 to bfloat16."""
+    x = np.random.default_rng(0).standard_normal(16 << 20).astype(np.float32)
+    desc = dm.Reorder.Desc(dm.MemoryDesc.of(x), dm.MemoryDesc(x.shape, "bfloat16"))
+    ways: dict[str, Callable[[], object]] = {
+        "ours": lambda: dm.convert(x, "bfloat16"),
+        "NumPy": lambda: x.astype(ml_dtypes.bfloat16),
+    }
+    if len(dm.Reorder.PrimitiveDesc(desc).implementations) > 1:
+        theirs = dm.Reorder(dm.Reorder.PrimitiveDesc(desc, implementation="onednn"))
+        ways["oneDNN"] = lambda: theirs(x)
+    try:
+        import torch
+
+        t = torch.from_numpy(x)
+        ways["torch"] = lambda: t.to(torch.bfloat16).view(torch.uint16).numpy().view(ml_dtypes.bfloat16)
+    except ImportError:
+        pass
+    return Recipe("float32 to bfloat16", ways)
 
 
 def weights() -> Recipe:
@@ -143,7 +187,7 @@ def weights() -> Recipe:
     return Recipe("FP8 weights transposed", ways)
 
 
-RECIPES = (collate, heads, windows, pixel_shuffle, columns, byte_order, weights)
+RECIPES = (collate, heads, windows, pixel_shuffle, columns, byte_order, planes, bfloat16, weights)
 
 
 def measure(recipe: Recipe, seconds: float = 1.5) -> dict[str, float]:

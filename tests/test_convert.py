@@ -2,10 +2,12 @@
 
 import itertools
 import pickle
+import random
 
 import ml_dtypes
 import numpy as np
 import pytest
+import steps
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,12 +76,12 @@ def same(a, b):
 
 def values_of(dtype):
     """All values of a small type; of a large one the extremes, ties, and many at random."""
-    random = np.random.default_rng(7)
+    generator = np.random.default_rng(7)
     if dtype.itemsize == 1:
         return np.arange(256, dtype=np.uint8).view(dtype)
     if dtype.itemsize == 2:
         return np.arange(1 << 16, dtype=np.uint16).view(dtype)
-    bits = random.integers(0, 1 << 32, 60_000, np.uint32)
+    bits = generator.integers(0, 1 << 32, 60_000, np.uint32)
     if dtype == np.int32:
         powers = [sign * (1 << k) + step for k in range(32) for sign in (-1, 1) for step in (-2, -1, 0, 1, 2)]
         powers += [(1 << k) + (1 << (k - j)) + step for k in range(9, 31) for j in (8, 9) for step in (-1, 0, 1)]
@@ -145,11 +147,11 @@ def test_an_unaligned_source_and_destination():
 
 
 def test_a_scale_for_every_position_of_an_axis():
-    random = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     for shape in [(2, 3, 5, 7), (4, 64, 3), (1, 1, 1), (3, 1000), (2000, 3), (40, 7, 40), (2, 300, 2)]:
-        x = random.integers(0, 256, shape, np.uint8)
+        x = generator.integers(0, 256, shape, np.uint8)
         for axis in range(len(shape)):
-            scale, shift = random.standard_normal((2, shape[axis]))
+            scale, shift = generator.standard_normal((2, shape[axis]))
             wide = [1] * len(shape)
             wide[axis] = -1
             for target in (np.float32, BF16, np.int8):
@@ -162,20 +164,20 @@ def test_a_scale_for_every_position_of_an_axis():
 def test_any_strides_of_source_and_destination(data):
     shape = tuple(data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5), label="shape"))
     source, target = data.draw(st.sampled_from(DTYPES)), data.draw(st.sampled_from(DTYPES))
-    random = np.random.default_rng(data.draw(st.integers(0, 1000), label="seed"))
+    generator = np.random.default_rng(data.draw(st.integers(0, 1000), label="seed"))
 
     def array(dtype):
         order = data.draw(st.permutations(range(len(shape))), label="order")
         steps = [data.draw(st.sampled_from([1, 1, 2, -1, -3])) for _ in shape]
         big = [shape[axis] * abs(steps[axis]) for axis in order]
-        base = random.integers(0, 256, (*big, dtype.itemsize), np.uint8).view(dtype)[..., 0]
+        base = generator.integers(0, 256, (*big, dtype.itemsize), np.uint8).view(dtype)[..., 0]
         placed = base.transpose(np.argsort(order))
         return placed[tuple(slice(None, None, step) for step in steps)]
 
     x, out = array(source), array(target)
     x, out = (each[tuple(slice(0, length) for length in shape)] for each in (x, out))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1), label="axis")
-    scale = random.standard_normal(shape[axis])
+    scale = generator.standard_normal(shape[axis])
     wide = [1] * len(shape)
     wide[axis] = -1
     assert same(dm.convert(x, target), expected(x, target))
@@ -187,6 +189,26 @@ def test_any_strides_of_source_and_destination(data):
 
 def photos(count=3, size=37):
     return np.random.default_rng(1).integers(0, 256, (count, size, size + 2, 3), np.uint8)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_after_any_other_steps(seed):
+    choices = random.Random(seed)
+    source, target = choices.choice(DTYPES), choices.choice(DTYPES)
+    x = np.random.default_rng(seed).choice(values_of(source), (2, 3, 4, 6)[: choices.randint(1, 4)])
+    chain, want = dm.Chain.of(x), x
+    for _ in range(choices.randint(1, 4)):
+        name, keywords, moves = steps.further_step(choices, want)
+        moved = moves(want)[0]
+        if moved.size > 20_000:
+            break
+        chain, want = steps.call(getattr(chain, name), name, keywords), moved
+    assert same(chain.convert(target).build()(x), expected(want, target))
+    axis = choices.randrange(want.ndim) if want.ndim else None
+    scale = 0.75 if axis is None else np.linspace(-1, 2, want.shape[axis])
+    wide = np.float32(0.75) if axis is None else scale.reshape([-1 if k == axis else 1 for k in range(want.ndim)])
+    built = chain.convert(target, scale, 3, axis).build(max_nests=choices.choice([1, 64]))
+    assert same(built(x), expected(want, target, wide, 3))
 
 
 @pytest.mark.parametrize("target", [np.float32, BF16, np.float16, np.int8], ids=str)
@@ -247,10 +269,10 @@ def test_what_was_taken_is_converted(indices, axis):
 
 def test_a_chain_of_more_passes_is_converted_at_its_end():
     x = np.random.default_rng(0).standard_normal((8, 6, 10)).astype("f4")
-    steps = dm.Chain.of(x).roll(3, 0).roll(2, 1).roll(5, 2).reshape((-1,)).roll(7, 0)
+    rolls = dm.Chain.of(x).roll(3, 0).roll(2, 1).roll(5, 2).reshape((-1,)).roll(7, 0)
     want = np.roll(np.roll(np.roll(np.roll(x, 3, 0), 2, 1), 5, 2).reshape(-1), 7)
     for nests in (1, 64):
-        built = steps.convert("int8", scale=20).build(max_nests=nests)
+        built = rolls.convert("int8", scale=20).build(max_nests=nests)
         assert same(built(x), expected(want, np.int8, 20))
 
 
@@ -423,3 +445,17 @@ def test_factors_that_are_not_finite():
             with np.errstate(all="ignore"):
                 want = expected(x, target, np.float32(scale), np.float32(shift))
             assert same(dm.convert(x, target, scale, shift), want)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_several_sources_are_converted_in_one_pass(axis):
+    images = [photos()[0] + np.uint8(k) for k in range(5)]
+    joined = np.stack(images, axis)
+    chain = dm.Chain([dm.MemoryDesc.of(image) for image in images]).stack(axis).transpose((0, 3, 1, 2))
+    want = joined.transpose(0, 3, 1, 2)
+    for along in range(4):
+        scale = np.linspace(0.5, 2, want.shape[along])
+        wide = scale.reshape([-1 if k == along else 1 for k in range(4)])
+        built = chain.convert("bfloat16", scale, -1, along).build()
+        assert built.passes == 1
+        assert same(built(images), expected(want, BF16, wide, -1))

@@ -77,7 +77,10 @@ void check_problem(const Problem& problem, std::mt19937& random) {
             for (const int threads : {1, 2}) {
                 PlanOptions options;
                 options.variant.stores = stores;
-                const Program program({Transfer{0, 0, problem.nest, problem.sink, problem.parameters}}, options);
+                Transfer transfer{0, 0, problem.nest};
+                transfer.sink = problem.sink;
+                transfer.parameters = problem.parameters;
+                const Program program({std::move(transfer)}, options);
                 Bytes dst = before;
                 const std::byte* from = src.data() + shift;
                 std::byte* to = dst.data() + shift;
