@@ -28,6 +28,11 @@ def _steps(x: Any) -> Chain:
     """A chain for arrays that lie as `x` does."""
     if isinstance(x, Memory):
         return Chain(x.desc)
+    if isinstance(x, list | tuple):  # to a chain, several arrays
+        raise TypeError(
+            "x must be an array (NumPy, torch, or a CPU object with __dlpack__), "
+            f"not {type(x).__name__}: convert it with numpy.asarray first"
+        )
     try:
         return Chain.of(x)
     except TypeError as error:
