@@ -21,9 +21,7 @@ from torch.nn.functional import scaled_dot_product_attention
 import dnnmove as dm
 import dnnmove.torch
 from dnnmove.torch import _fold
-from dnnmove.torch._movement import COPIES, source_of
-
-JOINS = (torch.ops.aten.cat.default, torch.ops.aten.stack.default)
+from dnnmove.torch._movement import COPIES, JOINS, source_of
 
 
 class Counts(NamedTuple):

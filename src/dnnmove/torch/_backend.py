@@ -22,7 +22,7 @@ def _fold_pass() -> Any:
 
         def uuid(self) -> Any:
             here = Path(__file__).parent
-            files = tuple(str(here / name) for name in ("_fold.py", "_movement.py", "_spec.py"))
+            files = tuple(str(here / name) for name in ("_fold.py", "_joined.py", "_movement.py", "_spec.py"))
             return get_hash_for_files(files, f"{dnnmove.__version__} {_fold.LEAST_BESIDE_INDUCTOR}")
 
     return FoldMovement()
@@ -52,9 +52,10 @@ def backend(module: Any, inputs: Any, *, mode: str | None = None, options: dict[
     Movement that torch would copy for (permutes, shuffles, rolls, flips, repeats and slices that are made contiguous)
     becomes a chain, however many copies it was, where the chain is one pass over memory, writes at least 32 MiB, and
     stands where inductor could not take the copy into arithmetic beside it: between convolutions, matrix products,
-    attention, inputs and results. Views stay views. The rest, concatenations and movement of dynamic lengths with it,
-    goes to inductor. Graphs of the backward are treated alike. Where no C++ compiler is found, the rest runs eagerly,
-    and movement of 64 KiB becomes a chain wherever it stands.
+    attention, inputs and results. It may begin with a concatenation or a stack of several tensors. Views stay views.
+    The rest, concatenations alone and movement of dynamic lengths with it, goes to inductor. Graphs of the backward are
+    treated alike. Where no C++ compiler is found, the rest runs eagerly, and movement of 64 KiB becomes a chain
+    wherever it stands.
 
     Parameters
     ----------

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.fx import Graph, Node
+from torch.fx.node import map_arg
 
-from dnnmove import MemoryDesc
+from dnnmove import Chain
 from dnnmove.torch import _shapes
 from dnnmove.torch._chain import run_chain
-from dnnmove.torch._movement import COPIES, VIEWS, source_of, steps_of
-from dnnmove.torch._spec import Call, Spec, steps_on
+from dnnmove.torch._joined import Joined, run_joined
+from dnnmove.torch._movement import COPIES, JOINS, VIEWS, joined_by, source_of, steps_of
+from dnnmove.torch._spec import Call, Spec
 
 __all__ = ["fold"]
 
@@ -50,17 +52,53 @@ def _read_from_memory(node: Node) -> bool:
     )
 
 
-def _region(last: Node) -> tuple[Node, list[Node]]:
-    """Where the movement that ends with `last` begins, and its nodes in order."""
-    nodes = [last]
-    source = source_of(last)
-    assert source is not None
-    while True:
-        before = source_of(source)
-        if before is None or (source.target in COPIES and len(source.users) > 1):
-            return source, nodes  # a copy that others want, too, is made in any case
-        nodes.insert(0, source)
+class _Region(NamedTuple):
+    """Movement that one chain may do."""
+
+    sources: list[Node]
+    join: Call | None  # of several sources
+    nodes: list[Node]  # what it takes the place of, in order
+
+    def steps(self, order: list[int]) -> tuple[Call, ...]:
+        """Its steps, with a result that lies in `order`."""
+        steps = [step for node in self.nodes if node.target not in JOINS for step in steps_of(node)]
+        turned = [] if order == sorted(order) else [Call("transpose", (tuple(order),), {})]
+        return (*([] if self.join is None else [self.join]), *steps, *turned)
+
+
+def _region(last: Node) -> _Region | None:
+    """The movement that ends with `last`; None where a chain would save no copy."""
+    nodes: list[Node] = []
+    source = last
+    if last.target not in JOINS:
+        nodes.append(last)
+        before = source_of(last)
+        assert before is not None
         source = before
+        while (before := source_of(source)) is not None:
+            if source.target in COPIES and len(source.users) > 1:
+                break  # a copy that others want, too, is made in any case
+            nodes.insert(0, source)
+            source = before
+    joined = joined_by(source)
+    if joined is None or (nodes and any(len(node.users) > 1 for node in (source, *nodes[:-1]))):
+        return _Region([source], None, nodes) if nodes else None
+    parts, join = joined
+    sources: list[Node] = []
+    copies: list[Node] = []
+    for part in parts:
+        while part.target is torch.ops.aten.clone.default and len(part.users) == 1 and source_of(part) is not None:
+            copies.insert(0, part)
+            (part,) = part.all_input_nodes
+        sources.append(part)
+    # Torch joins in one pass itself.
+    return _Region(sources, join, [*copies, source, *nodes]) if nodes or copies else None
+
+
+def _base(node: Node) -> Node:
+    """What a view looks at."""
+    source = source_of(node) if node.target in VIEWS else None
+    return node if source is None else _base(source)
 
 
 def _order(value: Any) -> list[int] | None:
@@ -74,27 +112,29 @@ def _order(value: Any) -> list[int] | None:
     return axes
 
 
-def _spec(source: Node, nodes: list[Node], order: list[int]) -> Spec | None:
+def _spec(region: _Region, order: list[int]) -> Spec | Joined | None:
     """The chain for a region; None where it is no single pass or is not known to dnnmove."""
-    value = source.meta["val"]
-    steps = [step for node in nodes for step in steps_of(node)]
-    if order != sorted(order):
-        steps.append(Call("transpose", (tuple(order),), {}))
-    dtype = str(value.dtype).removeprefix("torch.")
-    strides = tuple(value.stride())
-    options = {"max_nests": 64, "tune": False}
+    values = [source.meta["val"] for source in region.sources]
+    dtype = str(values[0].dtype).removeprefix("torch.")
+    shapes = [tuple(value.shape) for value in values]
+    strides = [tuple(value.stride()) for value in values]
+    spec: Spec | Joined
+    if region.join is None:
+        options = {"max_nests": 64, "tune": False}
+        spec = Spec(shapes[0], strides[0], dtype, region.steps(order), options, False)
+    else:
+        spec = Joined(tuple(shapes), tuple(strides), dtype, region.steps(order))
     try:
-        built = steps_on(tuple(steps), MemoryDesc(tuple(value.shape), dtype, strides)).build()
+        chain: Chain = spec.chain()
+        return spec if chain.build().passes == 1 else None
     except (TypeError, ValueError):
         return None
-    return Spec(tuple(value.shape), strides, dtype, tuple(steps), options, False) if built.passes == 1 else None
 
 
 def _call(graph: Graph, function: Any, *arguments: Any) -> Node:
     """A new node, with the fake tensor that it gives."""
     node = graph.call_function(function, arguments)
-    values = [each.meta["val"] if isinstance(each, Node) else each for each in arguments]
-    node.meta["val"] = function(*values)
+    node.meta["val"] = function(*map_arg(arguments, lambda each: each.meta["val"]))
     return node
 
 
@@ -107,29 +147,34 @@ def fold(graph: Graph, *, fuses: bool) -> int:
     folded = 0
     least = LEAST_BESIDE_INDUCTOR if fuses else LEAST_IN_EAGER_GRAPHS
     for last in reversed(list(graph.nodes)):
-        if last.target not in COPIES or not last.users or source_of(last) is None:
+        if not last.users or not (last.target in JOINS or (last.target in COPIES and source_of(last) is not None)):
             continue
-        source, nodes = _region(last)
-        value, begin = last.meta["val"], source.meta["val"]
+        region = _region(last)
+        if region is None:
+            continue
+        value, begin = last.meta["val"], region.sources[0].meta["val"]
         order = _order(value)
         if (
             order is None
             or value.device.type != "cpu"
-            or begin.layout is not torch.strided
+            or any(source.meta["val"].layout is not torch.strided for source in region.sources)
             or math.prod(value.shape) * value.itemsize < least
-            or (fuses and not (_in_memory(source) and _read_from_memory(last)))
+            or (fuses and not all(_in_memory(_base(source)) for source in region.sources))
+            or (fuses and not _read_from_memory(last))
         ):
             continue
-        spec = _spec(source, nodes, order)
+        spec = _spec(region, order)
         if spec is None:
             continue
         with graph.inserting_before(last), begin.fake_mode:
-            results = _call(graph, run_chain, source, spec.text())
-            result = _call(graph, operator.getitem, results, 0)
+            if isinstance(spec, Joined):
+                result = _call(graph, run_joined, region.sources, spec.text())
+            else:
+                result = _call(graph, operator.getitem, _call(graph, run_chain, *region.sources, spec.text()), 0)
             if order != sorted(order):
                 result = _call(graph, torch.ops.aten.permute.default, result, _shapes.inverse(order))
         last.replace_all_uses_with(result)
-        for node in reversed(nodes):
+        for node in reversed(region.nodes):
             if not node.users:
                 graph.erase_node(node)
         folded += 1

@@ -11,7 +11,7 @@ from torch.fx import Node
 
 from dnnmove.torch._spec import Call
 
-__all__ = ["COPIES", "VIEWS", "source_of", "steps_of"]
+__all__ = ["COPIES", "JOINS", "VIEWS", "joined_by", "source_of", "steps_of"]
 
 aten = torch.ops.aten
 
@@ -164,6 +164,8 @@ COPIES: dict[Any, Callable[..., Iterator[Call]]] = {
     aten.pixel_shuffle.default: _pixels,
     aten.pixel_unshuffle.default: _blocks,
 }
+# Several tensors into one.
+JOINS: dict[Any, str] = {aten.cat.default: "concat", aten.stack.default: "stack"}
 _PARTS = (aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int)
 
 
@@ -180,12 +182,32 @@ def source_of(node: Node) -> Node | None:
         return None
     if not isinstance(x, Node) or any(isinstance(each, Node) for each in node.args[1:]):
         return None
-    known = all(
-        isinstance(each.meta.get("val"), torch.Tensor) and all(type(n) is int for n in each.meta["val"].shape)
-        for each in (node, x)
-    )
-    same = known and node.meta["val"].dtype is x.meta["val"].dtype
-    return x if same else None
+    return x if _alike([node, x]) else None
+
+
+def _alike(nodes: list[Node]) -> bool:
+    """Whether all are tensors of known lengths and of one dtype."""
+    values = [node.meta.get("val") for node in nodes]
+    known = all(isinstance(value, torch.Tensor) and all(type(n) is int for n in value.shape) for value in values)
+    return known and len({value.dtype for value in values}) == 1
+
+
+def joined_by(node: Node) -> tuple[list[Node], Call] | None:
+    """What `node` joins, and how; None where it is no join of such tensors."""
+    if node.op != "call_function" or node.target not in JOINS or node.kwargs:
+        return None
+    parts = node.args[0]
+    axis = node.args[1] if len(node.args) > 1 else 0
+    if (
+        not isinstance(parts, list | tuple)
+        or not all(isinstance(part, Node) for part in parts)
+        or type(axis) is not int
+    ):
+        return None
+    nodes = [part for part in parts if isinstance(part, Node)]
+    if not nodes or not _alike([node, *nodes]) or len({part.meta["val"].ndim for part in nodes}) != 1:
+        return None  # torch.cat takes empty tensors of one axis beside others
+    return nodes, Call(JOINS[node.target], (axis,), {})
 
 
 def steps_of(node: Node) -> tuple[Call, ...]:

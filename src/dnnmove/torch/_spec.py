@@ -12,7 +12,7 @@ import torch
 
 from dnnmove import BuiltChain, Chain, MemoryDesc
 
-__all__ = ["Call", "Spec", "built_for", "read", "spec_of", "steps_on"]
+__all__ = ["Call", "Spec", "built_for", "call_from", "calls_as_text", "read", "spec_of", "steps_on", "taken_on"]
 
 
 class Call(NamedTuple):
@@ -35,9 +35,12 @@ class Spec(NamedTuple):
 
     def text(self) -> str:
         """JSON, equal for equal chains."""
-        calls = [[name, _plain(args), {k: _plain(v) for k, v in words.items()}] for name, args, words in self.calls]
-        parts = [self.shape, self.strides, self.dtype, calls, self.options, self.splits]
+        parts = [self.shape, self.strides, self.dtype, calls_as_text(self.calls), self.options, self.splits]
         return json.dumps(parts, separators=(",", ":"), sort_keys=True)
+
+    def chain(self) -> Chain:
+        """The chain; TypeError or ValueError where it knows no such step."""
+        return steps_on(self.calls, MemoryDesc(self.shape, np.dtype(self.dtype), self.strides))
 
 
 def spec_of(built: BuiltChain) -> Spec:
@@ -69,6 +72,11 @@ def _plain(value: Any) -> Any:
     return [_plain(entry) for entry in value] if isinstance(value, tuple) else value
 
 
+def calls_as_text(calls: tuple[Call, ...]) -> list[Any]:
+    """Steps as JSON can hold them."""
+    return [[name, _plain(args), {k: _plain(v) for k, v in words.items()}] for name, args, words in calls]
+
+
 def _argument(value: Any) -> Any:
     """An argument from what JSON holds."""
     if isinstance(value, dict):
@@ -76,17 +84,26 @@ def _argument(value: Any) -> Any:
     return tuple(_argument(entry) for entry in value) if isinstance(value, list) else value
 
 
+def call_from(value: Any) -> Call:
+    """A step from what JSON holds."""
+    name, arguments, keywords = value
+    return Call(name, _argument(arguments), {k: _argument(v) for k, v in keywords.items()})
+
+
 @functools.lru_cache(maxsize=256)
 def read(text: str) -> Spec:
     """The spec whose text that is."""
     shape, strides, dtype, calls, options, splits = json.loads(text)
-    steps = [Call(name, _argument(args), {k: _argument(v) for k, v in words.items()}) for name, args, words in calls]
-    return Spec(tuple(shape), tuple(strides), dtype, tuple(steps), options, splits)
+    return Spec(tuple(shape), tuple(strides), dtype, tuple(map(call_from, calls)), options, splits)
 
 
 def steps_on(calls: tuple[Call, ...], desc: MemoryDesc) -> Chain:
     """The steps, taken from another source."""
-    chain = Chain(desc)
+    return taken_on(calls, Chain(desc))
+
+
+def taken_on(calls: tuple[Call, ...], chain: Chain) -> Chain:
+    """The steps, taken on top of others."""
     for name, arguments, keywords in calls:
         chain = getattr(chain, name)(*arguments, **keywords)
     return chain
