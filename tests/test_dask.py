@@ -177,6 +177,15 @@ def test_broadcast(case, data):
     check(dd.broadcast(lazy, [2, *ones], mode="bidirectional"), oracle.broadcast(x, [2, *ones], mode="bidirectional"))
 
 
+@given(chunked(min_dims=0), st.data())
+def test_stack(case, data):
+    x, lazy, _ = case
+    axis = data.draw(st.integers(-x.ndim - 1, x.ndim))
+    again = lazy.rechunk({0: -1}) if x.ndim and 0 not in x.shape else lazy
+    check(dd.stack([lazy, again, lazy], axis), dm.stack([x, x, x], axis))
+    check(dd.stack((lazy,), axis), dm.stack([x], axis))
+
+
 @given(chunked(), st.data())
 def test_concat(case, data):
     x, lazy, _ = case
@@ -312,9 +321,14 @@ def test_other_errors(errors_name):
         with pytest.raises((TypeError, ValueError)) as eager:
             dm.concat(bad, 1)
         errors_name(type(eager.value), lambda bad=bad: dd.concat(list(map(da.from_array, bad)), 1), str(eager.value))
+        with pytest.raises((TypeError, ValueError)) as eager:
+            dm.stack(bad, 1)
+        errors_name(type(eager.value), lambda bad=bad: dd.stack(list(map(da.from_array, bad)), 1), str(eager.value))
     errors_name(TypeError, lambda: dd.transpose(X), "data must be a dask array, not ndarray", "from_array")
     errors_name(TypeError, lambda: dd.shuffle_backward(X, 0, 2), "diff_dst must be a dask array")
     errors_name(TypeError, lambda: dd.concat(LAZY), "arrays must be a sequence")
+    errors_name(TypeError, lambda: dd.stack(LAZY), "arrays must be a sequence")
+    errors_name(np.exceptions.AxisError, lambda: dd.stack([LAZY], 5), "axis (5)")
     errors_name(TypeError, lambda: dd.concat([LAZY, X]), "arrays[1] must be a dask array")
     masked = da.ma.masked_array(LAZY)
     errors_name(TypeError, lambda: dd.transpose(masked), "NumPy arrays as its blocks, not MaskedArray")
@@ -413,6 +427,7 @@ def test_tasks_have_names():
         (dd.broadcast(LAZY, (2, 4, 6, 3)), "dnnmove-broadcast"),
         (dd.concat([LAZY]), "dnnmove-concat"),
         (dd.flip(LAZY), "dnnmove-flip"),
+        (dd.stack([LAZY]), "dnnmove-stack"),
         (dd.roll(LAZY, 1, 0), "dnnmove-roll"),
         (dd.rearrange(LAZY, "a b c -> c b a"), "dnnmove-rearrange"),
         (mapped(LAZY), "dnnmove-chain"),

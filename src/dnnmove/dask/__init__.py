@@ -40,6 +40,7 @@ from dnnmove.dask._functions import (
     shuffle_backward,
     shuffle_channels,
     split,
+    stack,
     transpose,
     variadic_split,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "space_to_depth",
     "split",
     "squeeze",
+    "stack",
     "swapaxes",
     "take",
     "tile",

@@ -31,6 +31,7 @@ __all__ = [
     "shuffle_backward",
     "shuffle_channels",
     "split",
+    "stack",
     "transpose",
     "variadic_split",
 ]
@@ -311,10 +312,50 @@ def concat(arrays: Any, axis: Any = 0) -> Any:
     for i, array in enumerate(arrays if len(arrays) > 1 else []):
         all_known(array, f"arrays[{i}]", [k for k in range(array.ndim) if k != at])
     checked(dm.concat, likes, axis)
+    return _joined(arrays, at, "concat")
+
+
+def stack(arrays: Any, axis: Any = 0) -> Any:
+    """Join arrays along a new axis, as `dnnmove.stack` does.
+
+    Parameters
+    ----------
+    arrays : sequence of dask arrays
+        Of one dtype and one shape.
+    axis : int, default 0
+        The place of the new axis in the result, in [-ndim - 1, ndim].
+
+    Returns
+    -------
+    dask array
+        Where the arrays' chunks differ, they are aligned; along the new axis each has one position.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dnnmove import dask as dd
+    >>> dd.stack([da.arange(3, chunks=2), da.arange(3)], axis=1).compute()
+    array([[0, 0],
+           [1, 1],
+           [2, 2]])
+    """
+    if isinstance(arrays, da.Array):
+        raise TypeError("arrays must be a sequence of dask arrays, not one dask array")
+    arrays = list(arrays)
+    likes = [placeholder(array, f"arrays[{i}]") for i, array in enumerate(arrays)]
+    checked(dm.stack, likes[:1], axis)
+    at = axis_of(axis, arrays[0].ndim + 1)
+    for i, array in enumerate(arrays if len(arrays) > 1 else []):
+        all_known(array, f"arrays[{i}]")
+    checked(dm.stack, likes, axis)
+    return _joined([array[(slice(None),) * at + (None,)] for array in arrays], at, "stack")
+
+
+def _joined(arrays: list[Any], at: int, name: str) -> Any:
     dtype = arrays[0].dtype
     if dtype.kind != "V" and dtype.isnative:
-        return map_blocks(copied, da.concatenate(arrays, at), "concat")
+        return map_blocks(copied, da.concatenate(arrays, at), name)
     # Dask promotes dtypes, which would change byte orders and pack structs: it sees bytes only.
     raw = np.dtype((np.void, dtype.itemsize))
     joined = da.concatenate([array.map_blocks(viewed, raw, dtype=raw) for array in arrays], at)
-    return da.map_blocks(copied, joined, dtype, token="dnnmove-concat", dtype=dtype, meta=meta_of(joined.ndim, dtype))
+    return da.map_blocks(copied, joined, dtype, token=f"dnnmove-{name}", dtype=dtype, meta=meta_of(joined.ndim, dtype))
