@@ -161,3 +161,19 @@ def test_the_object():
     for again in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
         assert again.built == built
         assert torch.equal(again(x), x.t())
+
+
+def test_the_gradient_of_a_split_is_one_pass():
+    """The parts' gradients are joined on the way, where they lie as the parts do."""
+    steps = dm.Chain(dm.MemoryDesc((2, 12, 4, 3), "float32")).shuffle_channels(1, 3).variadic_split(1, (3, 0, 9))
+    function = dt.chain(steps.build())
+    x = torch.randn(2, 12, 4, 3, requires_grad=True)
+    results = function(x)
+    upstream = [torch.randn_like(y) for y in results]
+    for gradients in (upstream, [g.mT.contiguous().mT for g in upstream], [g.neg().resolve_neg() for g in upstream]):
+        torch.autograd.grad(results, x, gradients, retain_graph=True)
+        with dm.profile() as profile:
+            (found,) = torch.autograd.grad(results, x, gradients, retain_graph=True)
+        assert torch.equal(found, torch.channel_shuffle(torch.cat(gradients, 1), 4))
+        if gradients is upstream:
+            assert len(profile.records) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Iterator
@@ -10,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from dnnmove import MemoryDesc
+from dnnmove import Chain, MemoryDesc
 from dnnmove.torch import _shapes
+from dnnmove.torch._direct import DIRECT, way
 from dnnmove.torch._functions import concatenated
 from dnnmove.torch._operators import summed
 from dnnmove.torch._pattern import axes_of
-from dnnmove.torch._spec import Call, Spec, read, steps_on
+from dnnmove.torch._spec import Call, Spec, read, steps_on, taken_on
 
 __all__ = ["adjoint_of"]
 
@@ -252,6 +254,34 @@ def _taken(spec: Spec, shape: Shape) -> tuple[list[_Taken], list[Shape]]:
     return taken, branches
 
 
+@dataclasses.dataclass(frozen=True)
+class _Joined:
+    """Gradients of parts, which lie one after the other along an axis."""
+
+    values: list[Callable[[Any], Any]]
+    shapes: list[Shape]
+    axis: int
+
+    def __call__(self, gradients: Any) -> Any:
+        return concatenated(tuple(value(gradients) for value in self.values), self.axis)
+
+    def then(self, steps: tuple[Call, ...], dtype: str, after: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """The steps on the whole, in the pass that joins the parts; `after` takes them on parts joined already."""
+        sources = Chain([MemoryDesc(shape, dtype) for shape in self.shapes]).concat(self.axis)
+        built = taken_on(steps, sources).build()
+
+        def run(gradients: Any) -> Any:
+            parts = [value(gradients) for value in self.values]
+            if not torch.compiler.is_compiling() and all(way(part) == DIRECT for part in parts):
+                try:
+                    return built(parts)
+                except (TypeError, ValueError):
+                    pass  # they lie in another way, or are conjugated or negated lazily
+            return after(concatenated(tuple(parts), self.axis))
+
+        return run if built.passes == 1 else lambda gradients: after(self(gradients))
+
+
 class _Moved(NamedTuple):
     """A gradient and the steps of a chain that are still to be taken on it."""
 
@@ -274,16 +304,16 @@ class _Moved(NamedTuple):
             last = steps[-1].arguments[0] if steps else shape
             return lambda gradients: value(gradients).reshape(last)
         run = chain(steps_on(steps, MemoryDesc(shape, dtype)).build())
-        return lambda gradients: run(value(gradients))
+        return value.then(steps, dtype, run) if isinstance(value, _Joined) else lambda gradients: run(value(gradients))
 
 
 def _gathered(parts: list[_Moved], taken: _Taken, dtype: str) -> _Moved:
     """The gradient of what was split."""
-    values = [part.flushed(dtype) for part in parts]
-    axis = int(taken.call.keywords["axis"])
-    if not values:
+    if not parts:
         return _Moved(lambda gradients: torch.zeros(taken.shape, dtype=getattr(torch, dtype)), taken.shape)
-    return _Moved(lambda gradients: concatenated(tuple(value(gradients) for value in values), axis), taken.shape)
+    axis = int(taken.call.keywords["axis"])
+    shapes = steps_on((taken.call,), MemoryDesc(taken.shape, dtype)).dst_descs
+    return _Moved(_Joined([part.flushed(dtype) for part in parts], [desc.dims for desc in shapes], axis), taken.shape)
 
 
 @functools.lru_cache(maxsize=256)
