@@ -37,13 +37,11 @@ bool join_pieces(Piece& a, const Piece& b) {
         differs = axis;
     }
     if (differs == a.axes.size()) return false;
-    Positions ours = a.axes[differs];
-    Positions theirs = b.axes[differs];
-    ours.offset = a.offset;
-    theirs.offset = b.offset;
-    if (!chain::join(ours, theirs)) return false;
-    a.offset = 0;
-    a = replaced(a, differs, std::move(ours));
+    auto joined = chain::joined(a.axes[differs], b.axes[differs], b.offset - a.offset);
+    if (!joined) return false;
+    a.offset += joined->offset;
+    joined->offset = 0;
+    a.axes[differs] = std::move(*joined);
     return true;
 }
 
@@ -130,13 +128,18 @@ void Mosaic::join() {
         }
         pieces_.resize(last + 1);
     }
-    bool joined = pieces_.size() > 1 && pieces_.size() <= kMaxPieces;
-    while (joined) {
+    // Two that have not grown since the last round tried them stay apart.
+    std::vector<std::size_t> grown(pieces_.size());  // the last round in which each was joined to
+    std::size_t round = 1;
+    for (bool joined = pieces_.size() > 1 && pieces_.size() <= kMaxPieces; joined; ++round) {
         joined = false;
         for (std::size_t i = 0; i < pieces_.size(); ++i) {
             for (std::size_t j = i + 1; j < pieces_.size();) {
-                if (join_pieces(pieces_[i], pieces_[j])) {
+                const bool tried = grown[i] + 1 < round && grown[j] + 1 < round;
+                if (!tried && join_pieces(pieces_[i], pieces_[j])) {
                     pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(j));
+                    grown.erase(grown.begin() + static_cast<std::ptrdiff_t>(j));
+                    grown[i] = round;
                     joined = true;
                 } else {
                     ++j;

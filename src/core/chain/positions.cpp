@@ -3,12 +3,29 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <string>
 
 #include "runtime/error.hpp"
 
 namespace dnnmove::chain {
 namespace {
+
+// Would a term of two positions, `step` apart, meet none of the terms?
+bool fits_among(const std::vector<Term>& terms, std::int64_t step) {
+    std::int64_t below = 0;
+    bool placed = false;
+    for (std::size_t i = terms.size(); i-- > 0;) {
+        if (!placed && step < terms[i].step) {
+            if (step <= below) return false;
+            below += step;
+            placed = true;
+        }
+        if (terms[i].step <= below) return false;
+        below += terms[i].span();
+    }
+    return placed || step > below;
+}
 
 std::int64_t span(const std::vector<Term>& terms, std::size_t from) {
     std::int64_t sum = 0;
@@ -269,53 +286,54 @@ void reverse(Positions& set, std::int64_t length) {
     }
 }
 
-bool join(Positions& a, const Positions& b) {
-    // They must differ in the extent of one term at most; `grown` gets both extents.
-    const Positions& low = a.start < b.start ? a : b;
-    const Positions& high = a.start < b.start ? b : a;
+std::optional<Positions> joined(const Positions& a, const Positions& b, std::int64_t offset) {
+    // They must differ in the extent of one term at most; `grown` gets both extents. Most pairs that are tried do not
+    // join: nothing is copied before it is certain that these do.
+    const bool first = a.start < b.start;
+    const Positions& low = first ? a : b;
+    const Positions& high = first ? b : a;
     const std::int64_t step = high.start - low.start;
-    const std::int64_t stride = high.offset - low.offset;
-    if (step == 0) return false;
-    Positions both = low;
-    if (low.terms == high.terms) {
-        both.terms.push_back(Term{2, step, stride});
+    const std::int64_t apart = b.offset + offset - a.offset;
+    const std::int64_t stride = first ? apart : -apart;
+    const std::int64_t begin = first ? a.offset : b.offset + offset;
+    if (step == 0) return std::nullopt;
+    const auto normal = [&](std::vector<Term> terms) {
+        Positions both{low.start, begin, std::move(terms)};
         normalize(both);
-        std::int64_t below = 0;
-        for (std::size_t i = both.terms.size(); i-- > 0;) {
-            if (both.terms[i].step <= below) return false;
-            below += both.terms[i].span();
-        }
-        a = std::move(both);
-        return true;
+        return both;
+    };
+    if (low.terms == high.terms) {
+        if (!fits_among(low.terms, step)) return std::nullopt;
+        std::vector<Term> terms = low.terms;
+        terms.push_back(Term{2, step, stride});
+        return normal(std::move(terms));
     }
     // The term that differs: longer in one, or absent (an extent of 1) in one of them.
     std::size_t i = 0;
     while (i < low.terms.size() && i < high.terms.size() && low.terms[i] == high.terms[i]) ++i;
     const bool absent_low = low.terms.size() + 1 == high.terms.size();
     const bool absent_high = high.terms.size() + 1 == low.terms.size();
-    if (!absent_low && !absent_high && low.terms.size() != high.terms.size()) return false;
+    if (!absent_low && !absent_high && low.terms.size() != high.terms.size()) return std::nullopt;
     const auto rest = [](const std::vector<Term>& terms, std::size_t from) {
-        return std::vector<Term>(terms.begin() + static_cast<std::ptrdiff_t>(std::min(from, terms.size())), terms.end());
+        return std::span<const Term>(terms).subspan(std::min(from, terms.size()));
     };
-    if (rest(low.terms, absent_low ? i : i + 1) != rest(high.terms, absent_high ? i : i + 1)) return false;
-    if ((i < low.terms.size() && low.terms[i].listing) || (i < high.terms.size() && high.terms[i].listing)) return false;
-    const Term shape = absent_low ? high.terms[i] : low.terms[i];
+    if (!std::ranges::equal(rest(low.terms, absent_low ? i : i + 1), rest(high.terms, absent_high ? i : i + 1))) return std::nullopt;
+    if ((i < low.terms.size() && low.terms[i].listing) || (i < high.terms.size() && high.terms[i].listing)) return std::nullopt;
+    const Term& shape = absent_low ? high.terms[i] : low.terms[i];
     const std::int64_t low_extent = absent_low ? 1 : low.terms[i].extent;
     const std::int64_t high_extent = absent_high ? 1 : high.terms[i].extent;
     if (!absent_low && !absent_high &&
         (high.terms[i].step != shape.step || high.terms[i].stride != shape.stride)) {
-        return false;
+        return std::nullopt;
     }
-    if (step != low_extent * shape.step || stride != low_extent * shape.stride) return false;
-    const Term grown{low_extent + high_extent, shape.step, shape.stride};
+    if (step != low_extent * shape.step || stride != low_extent * shape.stride) return std::nullopt;
     // The grown term must stay below the next larger step.
-    std::vector<Term> terms = absent_low ? high.terms : low.terms;
+    const Term grown{low_extent + high_extent, shape.step, shape.stride};
+    const std::vector<Term>& longer = absent_low ? high.terms : low.terms;
+    if (i > 0 && longer[i - 1].step <= grown.span() + span(longer, i + 1)) return std::nullopt;
+    std::vector<Term> terms = longer;
     terms[i] = grown;
-    if (i > 0 && terms[i - 1].step <= span(terms, i)) return false;
-    both.terms = std::move(terms);
-    normalize(both);
-    a = std::move(both);
-    return true;
+    return normal(std::move(terms));
 }
 
 }  // namespace dnnmove::chain

@@ -83,7 +83,7 @@ std::vector<Positions> every(const Positions& set, std::int64_t step, std::size_
 // Position p becomes length - 1 - p.
 void reverse(Positions& set, std::int64_t length);
 
-// Joins `b` to `a` where one set describes both; returns whether it did. They must be disjoint.
-bool join(Positions& a, const Positions& b);
+// Both as one set, where one describes both; nothing otherwise. They must be disjoint. `offset` is added to that of b.
+std::optional<Positions> joined(const Positions& a, const Positions& b, std::int64_t offset);
 
 }  // namespace dnnmove::chain
