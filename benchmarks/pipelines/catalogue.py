@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.case import dtype_of
 from benchmarks.pipelines import chains, tools
 from benchmarks.pipelines.pipeline import Arrays, Pipeline, Sources, partial
 
@@ -75,6 +76,54 @@ def _image(windows: Any, height: int, width: int, permute: str) -> Any:
     channels = windows.shape[-1]
     cut = windows.reshape(-1, height // WINDOW, width // WINDOW, WINDOW, WINDOW, channels)
     return getattr(cut, permute)(0, 1, 3, 2, 4, 5).reshape(-1, height, width, channels)
+
+
+# ImageNet's, of pixels from 0 to 1, as factor and offset of bytes.
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SCALE = tuple(1 / (255 * std) for std in STD)
+OFFSET = tuple(-mean / std for mean, std in zip(MEAN, STD, strict=True))
+
+
+def numpy_collate(dtype: str) -> Any:
+    factor, offset = (np.array(values, np.float32).reshape(3, 1, 1) for values in (SCALE, OFFSET))
+
+    def run(images: Arrays) -> Arrays:
+        batch = np.stack(images).transpose(0, 3, 1, 2) * factor
+        batch += offset
+        return [batch.astype(dtype_of(dtype), copy=False)]
+
+    return run
+
+
+def torch_collate(dtype: str) -> Any:
+    def run(images: list[Any]) -> list[Any]:
+        import torch
+
+        factor, offset = (torch.tensor(values, dtype=torch.float32).view(3, 1, 1) for values in (SCALE, OFFSET))
+        planes = torch.stack(images).permute(0, 3, 1, 2).contiguous()
+        return [planes.to(torch.float32).mul(factor).add(offset).to(getattr(torch, dtype))]
+
+    return run
+
+
+def _collate(dtype: str, **more: Any) -> Pipeline:
+    return Pipeline(
+        f"collate-{dtype}",
+        Sources((224, 224, 3), "uint8", count=128),
+        Sources((224, 224, 3), "uint8", count=512),
+        partial(chains.collate, dtype, list(SCALE), list(OFFSET)),
+        numpy_collate(dtype),
+        torch_collate(dtype),
+        converts=True,
+        tolerance=1e-5,
+        **more,
+    )
+
+
+def _swapped(words: Any) -> Any:
+    """The four bytes of each word in the other order: torch has no operator for it."""
+    low = (words & 0xFF00) << 8 | words << 24
+    return low | words >> 8 & 0xFF00 | words >> 24 & 0xFF
 
 
 def _heads(fused: Any, permute: str) -> list[Any]:
@@ -182,6 +231,21 @@ PIPELINES = (
         lambda xs: [xs[0]],
         lambda xs: [xs[0]],
         tools={"pandas": tools.pandas_rows, "polars": tools.polars_rows},
+    ),
+)
+
+PIPELINES += (
+    _collate("float32", tools={"torchvision": tools.torchvision_batch, "cv2": tools.cv2_blob}),
+    _collate("bfloat16"),
+    Pipeline(
+        "fits-to-native",
+        Sources((4096, 4096), ">f4"),
+        Sources((16384, 16384), ">f4"),
+        chains.native_bytes,
+        lambda xs: [xs[0]],
+        lambda xs: [_swapped(xs[0])],
+        words=True,
+        tools={"numpy byteswap": tools.numpy_byteswap},
     ),
 )
 

@@ -40,6 +40,11 @@ def windows_back(windows: dm.MemoryDesc, height: int, width: int, size: int = 7,
     )
 
 
+def collate(images: list[dm.MemoryDesc], dtype: str, scale: list[float], shift: list[float]) -> dm.Chain:
+    """Images of bytes (height, width, channels) to a normalised batch (batch, channels, height, width)."""
+    return dm.Chain(images).stack().transpose((0, 3, 1, 2)).convert(dtype, scale, shift, axis=1)
+
+
 def split_heads(fused: dm.MemoryDesc, heads: int) -> dm.Chain:
     """A fused projection (batch, sequence, 3 * heads * width) to q, k and v, (batch, heads, sequence, width) each."""
     return dm.Chain(fused).split(axis=-1, num_splits=3).rearrange("b s (h d) -> b h s d", h=heads)
@@ -63,3 +68,8 @@ def repeat_kv(keys: dm.MemoryDesc, times: int) -> dm.Chain:
 def columns_to_rows(table: dm.MemoryDesc) -> dm.Chain:
     """A table kept column by column, as polars and pandas do, to a matrix of rows."""
     return dm.Chain(table)
+
+
+def native_bytes(data: dm.MemoryDesc) -> dm.Chain:
+    """Big-endian numbers, as FITS keeps them, to native ones."""
+    return dm.Chain(data).byteswap()
