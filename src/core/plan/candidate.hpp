@@ -1,17 +1,18 @@
 // The kernels that compete for the innermost part of a nest, and what each would cost.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <vector>
 
+#include "plan/costs.hpp"
 #include "plan/plan.hpp"
 
 namespace dnnmove {
 
-// A kernel that could run a nest's innermost part. Costs are cycles per byte with everything in the
-// first-level cache, from measurements on AVX-512 and AVX2 machines; they need only be right where
-// two kernels compete.
+// A kernel that could run a nest's innermost part. Costs are cycles per byte (plan/costs.hpp); they need
+// only be right where two kernels compete.
 struct Candidate {
     double cost = std::numeric_limits<double>::infinity();
     Leaf leaf;
@@ -49,7 +50,8 @@ std::size_t source_loop(const std::vector<Loop>& loops, std::int64_t stride);
 
 // Cycles per byte for what kernel calls on the loops `taken` cost besides the kernel's work: the calls, and
 // the lines at the ends of the runs that a call reads and writes, which other calls touch again.
-double cost_of_calls(const std::vector<std::size_t>& taken, const std::vector<Loop>& loops, std::int64_t itemsize);
+double cost_of_calls(const std::vector<std::size_t>& taken, const std::vector<Loop>& loops, std::int64_t itemsize,
+                     const Kernels& kernels);
 
 // Offsets, by `stride`, of every step of a chain of loops, the first innermost.
 std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
@@ -76,5 +78,31 @@ void take_second_loop(Candidate& candidate, const std::vector<Loop>& loops, std:
 
 // A kernel call on less is mostly the call.
 inline constexpr std::int64_t kUnitWorthBytes = 8 * 1024;
+
+// Hands over the candidates for a nest, one after another; costs are without cost_of_calls.
+template <class Consider>
+void each_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context, const Consider& consider) {
+    const bool pads = std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->pads(); });
+    const bool repeats = !loops.empty() && loops.back().src_stride == 0 && continues(loops.back(), itemsize);
+    if (pads) {
+        consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
+    } else if (repeats && itemsize <= kMaxFillBytes) {
+        consider(runs_candidate(loops, itemsize, KernelKind::fill, context));
+        if (itemsize <= 64) consider(gather_candidate(loops, itemsize, context));
+    } else if (itemsize > 64 || loops.empty() || loops.back().table) {
+        consider(rows_candidate(loops, itemsize, context));
+        consider(row_panels_candidate(loops, itemsize, context));
+    } else {
+        consider(runs_candidate(loops, itemsize, KernelKind::runs, context));
+        if (loops.back().dst_stride == itemsize) {
+            consider(gather_candidate(loops, itemsize, context));
+            consider(weave_candidate(loops, itemsize, *context.kernels));
+            consider(transpose_candidate(loops, itemsize, *context.kernels));
+            consider(cells_candidate(loops, itemsize, *context.kernels));
+            consider(row_panels_candidate(loops, itemsize, context));
+        }
+        consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
+    }
+}
 
 }  // namespace dnnmove

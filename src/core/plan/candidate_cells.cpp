@@ -19,7 +19,7 @@ double cells_cost(std::int64_t columns, std::int64_t rows, Cells cells, const Ke
     const double tile = partial * (1.2 * static_cast<double>(side) + 6.0 * static_cast<double>(per_lane));
     const auto tiles = static_cast<double>(((rows + side - 1) / side) * ((columns + per_lane - 1) / per_lane));
     const double piece = 6.0 / static_cast<double>(std::min<std::int64_t>(rows * cells.width, 256)) + 0.03;
-    return (tile * tiles + 60.0) / static_cast<double>(rows * columns * cells.width) + piece;
+    return costs_of(kernels).cells * ((tile * tiles + 60.0) / static_cast<double>(rows * columns * cells.width) + piece);
 }
 
 }  // namespace

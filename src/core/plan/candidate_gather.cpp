@@ -110,8 +110,9 @@ Candidate gather_candidate(const std::vector<Loop>& loops, std::int64_t itemsize
     candidate.leaf.kind = KernelKind::gather;
     block->loop_steps = static_cast<std::int32_t>(steps);
     candidate.leaf.a = {extent, extent, src_stride, bytes, true};
-    candidate.cost = (block->cycles() + 2.0) / static_cast<double>(static_cast<std::int64_t>(sources.size()) * itemsize);
-    candidate.cost += far_cost(itemsize, loops.back(), context);
+    candidate.cost = (block->cycles(costs_of(kernels)) + 2.0) / static_cast<double>(static_cast<std::int64_t>(sources.size()) * itemsize);
+    candidate.cost += costs_of(kernels).row_of_blocks / static_cast<double>(extent * bytes * static_cast<std::int64_t>(runs.offsets.size()));
+    candidate.cost += 1.5 * far_cost(itemsize, loops.back(), context);  // nothing is prefetched
     candidate.leaf.block = std::move(*block);
     while (position > 0 && position - 1 == sharing) --position;
     if (position > 0) take_second_loop(candidate, loops, position - 1, candidate.leaf.scattered ? 0 : extent * bytes);
@@ -171,7 +172,7 @@ Candidate tabled_gather_candidate(const std::vector<Loop>& loops, std::int64_t i
     candidate.leaf.kind = KernelKind::gather;
     candidate.leaf.a = {inner.extent, inner.extent, inner.src_stride, inner.dst_stride, true};
     candidate.leaf.scattered = true;
-    candidate.cost = (block->cycles() + 2.0) / static_cast<double>(static_cast<std::int64_t>(sources.size()) * itemsize);
+    candidate.cost = (block->cycles(costs_of(kernels)) + 2.0) / static_cast<double>(static_cast<std::int64_t>(sources.size()) * itemsize);
     candidate.leaf.block = std::move(*block);
     candidate.taken = {0, loops.size() - 1};
     if (loops.size() > 2) take_second_loop(candidate, loops, loops.size() - 2);

@@ -125,16 +125,26 @@ Candidate runs_candidate(const std::vector<Loop>& loops, std::int64_t itemsize, 
         const bool pattern = (itemsize & (itemsize - 1)) != 0;
         candidate.cost = (std::ceil(row / 64) + (row > 512 ? 4 : 0) + (pattern ? 60 : 0)) / row;
     } else {
-        candidate.cost = 1.3 / static_cast<double>(itemsize) + 4.0 / row;
+        const Costs& costs = costs_of(*context.kernels);
+        const auto bytes = static_cast<double>(itemsize);
+        const bool odd_size = (itemsize & (itemsize - 1)) != 0;
+        const double element = itemsize > 16 ? 0.06 * bytes : odd_size ? costs.odd_run_element : costs.run_element;
+        candidate.cost = element / bytes + 1.5 / row;
         // Every element from another line, which the elements beside it need again later, if blocks of them
         // are not turned in the first-level cache. (Tiles are better at cells of odd sizes, but for pitches of
         // whole pages, which leave the rows of a tile few cache sets.)
         constexpr std::int64_t kPage = 4096;
-        const bool odd = (itemsize & (itemsize - 1)) != 0 && itemsize < 16;
+        const bool odd = odd_size && itemsize < 16;
         const bool tiles = odd && context.kernels->packs_cells && loops.back().src_stride % kPage != 0;
-        const bool turned = context.large && itemsize >= 8 && itemsize < kLine && loops.back().extent * itemsize % kLine == 0 && !tiles;
+        const bool follows = loops.size() >= 2 && std::abs(loops[loops.size() - 2].src_stride) < kLine;
+        const bool turned = follows && context.large && itemsize >= 8 && itemsize < kLine && loops.back().extent * itemsize % kLine == 0 && !tiles;
         candidate.cost += far_cost(itemsize, loops.back(), context);
-        if (itemsize <= 16 && !turned && std::abs(loops.back().src_stride) >= kLine) candidate.cost += 4.0 / static_cast<double>(itemsize);
+        const bool alone = itemsize <= 16 && !turned && std::abs(loops.back().src_stride) >= kLine;
+        if (context.large && alone) candidate.cost += costs.far_element / bytes;
+        // Rows that end inside lines are staged one by one, but for the shortest.
+        constexpr double kStagedRow = 50;  // cycles
+        const std::int64_t row_bytes = loops.back().extent * itemsize;
+        if (context.beyond_cache && row_bytes >= 2 * kLine && row_bytes % kLine != 0) candidate.cost += kStagedRow / row;
     }
     return candidate;
 }

@@ -1,4 +1,6 @@
 // The candidate that transposes: one chain of loops against another.
+#include <bit>
+
 #include "plan/candidate.hpp"
 
 namespace dnnmove {
@@ -8,8 +10,11 @@ namespace {
 double rest_of_rows(std::int64_t rows, std::int64_t itemsize, const Kernels& kernels, double inside_lanes) {
     const std::int64_t side = kernels.vector_bytes / itemsize;
     const std::int64_t per_lane = 16 / itemsize;
-    // Fewer than a lane has go by way of a stage.
-    if (rows < per_lane) return static_cast<double>(per_lane) * (1.0 + inside_lanes) + 5.5 * static_cast<double>(side);
+    // Fewer than a lane has go by way of a stage, which takes most where a register has few lanes.
+    if (rows < per_lane) {
+        return (static_cast<double>(per_lane) * (1.0 + inside_lanes) + 5.5 * static_cast<double>(side)) *
+               (side == per_lane ? 3.0 : kernels.vector_bytes == 32 ? 1.8 : 1.2);
+    }
     double cycles = 0;
     for (std::int64_t left = rows % side; left > 0;) {
         std::int64_t tile = per_lane;
@@ -42,7 +47,7 @@ double transpose_cost(std::int64_t columns, std::int64_t rows, Cells cells, cons
         static_cast<double>(narrow) * (load_lane * static_cast<double>(side) + static_cast<double>(per_lane) * (1.5 + inside_lanes));
     const double whole_tile = static_cast<double>(side) * (per_vector + inside_lanes);
     return per_row_of_tiles * (static_cast<double>(rows / side) + rest_of_rows(rows, itemsize, kernels, inside_lanes) / whole_tile) /
-           static_cast<double>(columns * rows * itemsize);
+           static_cast<double>(columns * rows * itemsize) * costs_of(kernels).transpose[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)))];
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ Candidate weave_candidate(const std::vector<Loop>& loops, std::int64_t itemsize,
     // Short rows that end inside a vector cannot be streamed line by line.
     const bool short_rows = leaf.a.extent * leaf.a.dst_stride < 2048 && leaf.a.extent * itemsize % 64 != 0;
     if (short_rows) candidate.cost += 0.06;
+    candidate.cost *= costs_of(kernels).weave;
     return candidate;
 }
 

@@ -57,7 +57,7 @@ void take_chains(Candidate& candidate, const std::vector<Loop>& loops, std::int6
         std::vector<std::size_t> taken = one.positions;
         taken.insert(taken.end(), other.positions.begin(), other.positions.end());
         const double cost = cost_of(one.length, other.length, {itemsize, std::abs(step)}, kernels);
-        const double whole_cost = cost + cost_of_calls(taken, loops, itemsize);
+        const double whole_cost = cost + cost_of_calls(taken, loops, itemsize, kernels);
         if (whole_cost > least) return;
         least = whole_cost;
         candidate.cost = cost;

@@ -16,7 +16,8 @@ std::size_t source_loop(const std::vector<Loop>& loops, std::int64_t stride) {
     return static_cast<std::size_t>(found - loops.begin());
 }
 
-double cost_of_calls(const std::vector<std::size_t>& taken, const std::vector<Loop>& loops, std::int64_t itemsize) {
+double cost_of_calls(const std::vector<std::size_t>& taken, const std::vector<Loop>& loops, std::int64_t itemsize,
+                     const Kernels& kernels) {
     constexpr double kCallCycles = 60;  // of one kernel call and of the loops around it
     constexpr double kPartialLine = 16;
     const auto takes = [&](std::size_t k) { return std::find(taken.begin(), taken.end(), k) != taken.end(); };
@@ -35,40 +36,21 @@ double cost_of_calls(const std::vector<std::size_t>& taken, const std::vector<Lo
     }
     std::int64_t written = itemsize;
     for (std::size_t k = loops.size(); k-- > 0 && together(k) && continues(loops[k], written);) written *= loops[k].extent;
-    return kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes)) +
-           kPartialLine / static_cast<double>(read) + kPartialLine / static_cast<double>(written);
+    return costs_of(kernels).calls *
+           (kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes)) +
+            kPartialLine / static_cast<double>(read) + kPartialLine / static_cast<double>(written));
 }
 
 Leaf choose_leaf(std::vector<Loop>& loops, std::int64_t itemsize, const PlanContext& context) {
     Candidate best;
     std::vector<Candidate> others;  // where the variant asks for one of them
     const auto rank = static_cast<std::size_t>(context.variant.kernel);
-    const auto consider = [&](Candidate candidate) {
-        candidate.cost += cost_of_calls(candidate.taken, loops, itemsize);
+    each_candidate(loops, itemsize, context, [&](Candidate candidate) {
+        if (candidate.cost == kCannot) return;
+        candidate.cost += cost_of_calls(candidate.taken, loops, itemsize, *context.kernels);
         if (candidate.cost < best.cost) std::swap(candidate, best);
         if (rank > 0 && candidate.cost < kCannot) others.push_back(std::move(candidate));
-    };
-    const bool pads = std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->pads(); });
-    const bool repeats = !loops.empty() && loops.back().src_stride == 0 && continues(loops.back(), itemsize);
-    if (pads) {
-        consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
-    } else if (repeats && itemsize <= kMaxFillBytes) {
-        consider(runs_candidate(loops, itemsize, KernelKind::fill, context));
-        if (itemsize <= 64) consider(gather_candidate(loops, itemsize, context));
-    } else if (itemsize > 64 || loops.empty() || loops.back().table) {
-        consider(rows_candidate(loops, itemsize, context));
-        consider(row_panels_candidate(loops, itemsize, context));
-    } else {
-        consider(runs_candidate(loops, itemsize, KernelKind::runs, context));
-        if (loops.back().dst_stride == itemsize) {
-            consider(gather_candidate(loops, itemsize, context));
-            consider(weave_candidate(loops, itemsize, *context.kernels));
-            consider(transpose_candidate(loops, itemsize, *context.kernels));
-            consider(cells_candidate(loops, itemsize, *context.kernels));
-            consider(row_panels_candidate(loops, itemsize, context));
-        }
-        consider(tabled_gather_candidate(loops, itemsize, *context.kernels));
-    }
+    });
     if (rank > 0 && rank <= others.size()) {
         std::sort(others.begin(), others.end(), [](const Candidate& one, const Candidate& other) { return one.cost < other.cost; });
         best = std::move(others[rank - 1]);

@@ -88,13 +88,24 @@ bool share_windows(GatherTable& table, const std::vector<std::int32_t>& places, 
 
 }  // namespace
 
-double GatherTable::cycles() const {
-    // Many windows come from many lines, more than the cache has ways for.
-    double cycles = static_cast<double>(vectors.size()) * (1.0 + network);
-    for (const GatherVector& vector : vectors) cycles += vector.steps * (vector.steps <= 8 ? 1.2 : 3.0);
+double GatherTable::cycles(const Costs& costs) const {
     // A line of which a block takes little is read by many blocks.
     const auto needed = static_cast<std::int64_t>(vectors.size()) * vector_bytes / 64;
-    return cycles + 3.0 * static_cast<double>(std::max<std::int64_t>(0, static_cast<std::int64_t>(lines.size()) - needed));
+    const auto spare = static_cast<double>(std::max<std::int64_t>(0, static_cast<std::int64_t>(lines.size()) - needed));
+    double cycles = costs.spare_line * spare;
+    if (network == 0 && (shared_windows > 0 || one_window)) {
+        return cycles + costs.shared_windows * static_cast<double>(vectors.size());
+    }
+    // Short vectors come in runs of their own kernels, whose loops end alike.
+    const bool mixed = even_steps == 0 && vector_bytes == 64;
+    for (const GatherVector& vector : vectors) {
+        const Costs::PerVector& each = network != 0        ? costs.network[static_cast<std::size_t>(network - 2)]
+                                       : mixed             ? costs.mixed_steps
+                                       : vector.steps <= 4 ? costs.few_steps
+                                                           : costs.even_steps;
+        cycles += each.base + vector.steps * (vector.steps <= 8 ? each.step : costs.many_steps);
+    }
+    return cycles;
 }
 
 std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/contract.hpp"
+#include "plan/costs.hpp"
 #include "plan/nest.hpp"
 
 namespace dnnmove {
@@ -30,8 +31,8 @@ struct GatherTable {
                 static_cast<std::int32_t>(lines.size()), vector_bytes, window_bytes, loop_steps, even_steps, network,
                 shared_windows, network != 0 || steps.size() >= 4 * vectors.size(), one_window, zeroes};
     }
-    // Estimated cycles of one block with everything in the first-level cache.
-    double cycles() const;
+    // Estimated cycles of one block.
+    double cycles(const Costs& costs) const;
 };
 
 // The destination of a block: contiguous runs of `bytes` bytes each, at these offsets in bytes.

@@ -1,0 +1,162 @@
+// Measures every kernel that can run some random permutations, beside what the planner estimates it to cost.
+//
+//     dnnmove_estimates ISA BYTES SECONDS SEED
+//
+// One line per kernel of a problem, the planner's choice first: shape, order of the axes and bytes of an element; the
+// plan; its estimate and the time it took on one thread, both in nanoseconds per KB (an estimate as if at 4 GHz).
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "plan/candidate.hpp"
+#include "plan/canonical.hpp"
+#include "plan/program.hpp"
+#include "runtime/isa.hpp"
+
+using namespace dnnmove;
+
+namespace {
+
+constexpr int kRounds = 5;
+constexpr double kHopeless = 8;  // times the fastest: not measured again
+constexpr double kRoundBytes = 300e3;
+
+struct Problem {
+    Dims shape;
+    std::vector<std::size_t> order;
+    std::int64_t itemsize;
+    std::int64_t bytes;
+
+    std::string text() const {
+        std::string text;
+        for (const std::int64_t length : shape) text += (text.empty() ? "" : "x") + std::to_string(length);
+        for (std::size_t k = 0; k < order.size(); ++k) text += (k == 0 ? " " : ",") + std::to_string(order[k]);
+        return text + " " + std::to_string(itemsize);
+    }
+    Nest nest() const {
+        Nest nest;
+        nest.itemsize = itemsize;
+        const Dims strides = dense_strides(shape, itemsize);
+        std::int64_t dst_stride = itemsize;
+        for (std::size_t k = order.size(); k-- > 0; dst_stride *= shape[order[k]]) {
+            nest.loops.push_back({shape[order[k]], strides[order[k]], dst_stride});
+        }
+        return nest;
+    }
+};
+
+using Random = std::mt19937_64;
+
+std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+}
+
+// Half of them of many axes alike, half of short ones beside one or two that are long.
+Problem random_problem(Random& random, double bytes) {
+    constexpr std::int64_t kItemsizes[] = {1, 2, 4, 4, 4, 8, 8, 3, 6, 12, 16, 24};
+    Problem problem;
+    problem.itemsize = kItemsizes[between(random, 0, std::size(kItemsizes) - 1)];
+    const double elements = bytes / static_cast<double>(problem.itemsize);
+    const bool alike = between(random, 0, 1) == 0;
+    const auto rank = static_cast<std::size_t>(alike ? between(random, 3, 7) : between(random, 2, 4));
+    if (alike) {
+        const double side = std::pow(elements, 1.0 / static_cast<double>(rank));
+        for (std::size_t k = 0; k < rank; ++k) {
+            const double factor = std::exp(std::uniform_real_distribution<>(-0.7, 0.7)(random));
+            problem.shape.push_back(std::max<std::int64_t>(2, std::llround(side * factor)));
+        }
+    } else {
+        for (std::size_t k = 0; k < rank; ++k) problem.shape.push_back(between(random, 2, 20));
+        const auto lengthen = [&](double share) {
+            std::int64_t& length = problem.shape[static_cast<std::size_t>(between(random, 0, static_cast<std::int64_t>(rank) - 1))];
+            const double others = static_cast<double>(element_count(problem.shape)) / static_cast<double>(length);
+            length = std::max<std::int64_t>(2, std::llround(std::pow(elements / others, share)));
+        };
+        if (rank > 2 && between(random, 0, 1) == 0) lengthen(0.5);
+        lengthen(1);
+    }
+    problem.order.resize(rank);
+    std::iota(problem.order.begin(), problem.order.end(), std::size_t{0});
+    while (std::is_sorted(problem.order.begin(), problem.order.end())) std::shuffle(problem.order.begin(), problem.order.end(), random);
+    problem.bytes = element_count(problem.shape) * problem.itemsize;
+    return problem;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+struct Contestant {
+    double estimate;  // cycles per byte
+    Program program;
+    double seconds = 1e30;
+};
+
+// Those of the planner, as it would rank them.
+std::vector<Contestant> contestants_of(const Problem& problem, Isa isa, bool beyond) {
+    const Nest nest = canonical(problem.nest());
+    PlanContext context{&kernels_for(isa), beyond, !beyond, 64, 0};
+    context.beyond_cache = context.stream_rows = beyond;
+    std::vector<double> costs;
+    each_candidate(nest.loops, nest.itemsize, context, [&](const Candidate& candidate) {
+        if (std::isinf(candidate.cost)) return;
+        costs.push_back(candidate.cost + cost_of_calls(candidate.taken, nest.loops, nest.itemsize, *context.kernels));
+    });
+    std::sort(costs.begin(), costs.end());
+    std::vector<Contestant> contestants;
+    for (std::size_t k = 0; k < costs.size(); ++k) {
+        PlanOptions options{isa, 64, {}};
+        options.variant.kernel = static_cast<int>(k);
+        options.variant.stores = beyond ? Variant::Stores::nontemporal : Variant::Stores::cached;
+        contestants.push_back({costs[k], Program({Transfer{0, 0, problem.nest()}}, options)});
+    }
+    return contestants;
+}
+
+void measure(std::vector<Contestant>& contestants, std::int64_t bytes, const std::byte* src, std::byte* dst) {
+    const int calls = std::max(1, static_cast<int>(kRoundBytes / static_cast<double>(bytes)));
+    for (int round = 0; round < kRounds; ++round) {
+        double fastest = 1e30;
+        for (const Contestant& contestant : contestants) fastest = std::min(fastest, contestant.seconds);
+        for (Contestant& contestant : contestants) {
+            if (round > 0 && contestant.seconds > kHopeless * fastest) continue;
+            contestant.program.execute(&src, &dst, 1);
+            const double start = now();
+            for (int call = 0; call < calls; ++call) contestant.program.execute(&src, &dst, 1);
+            contestant.seconds = std::min(contestant.seconds, (now() - start) / calls);
+        }
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 5) return std::fputs("usage: dnnmove_estimates ISA BYTES SECONDS SEED\n", stderr), 2;
+    const auto isas = available_isas();
+    const auto isa = std::find_if(isas.begin(), isas.end(), [&](Isa each) { return std::string(to_string(each)) == argv[1]; });
+    if (isa == isas.end()) return std::fprintf(stderr, "%s is no instruction set of this machine\n", argv[1]), 2;
+    const double bytes = std::atof(argv[2]);
+    const double end = now() + std::atof(argv[3]);
+    Random random(std::strtoull(argv[4], nullptr, 10));
+    constexpr double kCaches = 16e6;
+    std::vector<std::byte> src(static_cast<std::size_t>(8 * bytes)), dst(src.size());
+    while (now() < end) {
+        const Problem problem = random_problem(random, bytes);
+        if (static_cast<std::size_t>(problem.bytes) > src.size()) continue;
+        std::vector<Contestant> contestants = contestants_of(problem, *isa, bytes > kCaches);
+        measure(contestants, problem.bytes, src.data(), dst.data());
+        for (const Contestant& contestant : contestants) {
+            std::string plan = contestant.program.explain(1);
+            plan = plan.substr(plan.find("kernel ") + 7);
+            plan.pop_back();
+            constexpr double kNanoseconds = 0.25;  // of a cycle
+            std::printf("%s;%s;%.2f;%.2f\n", problem.text().c_str(), plan.c_str(), contestant.estimate * kNanoseconds * 1e3,
+                        contestant.seconds / static_cast<double>(problem.bytes) * 1e12);
+        }
+    }
+    return 0;
+}

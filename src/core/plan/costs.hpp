@@ -1,0 +1,43 @@
+// What kernels cost, as the planner compares them: cycles with everything in the second-level cache.
+#pragma once
+
+#include <array>
+
+#include "kernels/contract.hpp"
+
+namespace dnnmove {
+
+// Of one instruction set. Each candidate has a formula for how its cost depends on the extents (plan/candidate_*.cpp);
+// these factors make cycles of it.
+struct Costs {
+    // base + step * (steps per vector), in cycles per vector.
+    struct PerVector {
+        double base;
+        double step;
+    };
+
+    double calls;                        // factor, of kernel calls and partial lines
+    double weave;                        // factor
+    double cells;                        // factor
+    std::array<double, 5> transpose;     // factor, of elements of 1, 2, 4, 8 and 16 bytes
+    double run_element;                  // of a power of two of bytes, up to 16
+    double odd_run_element;              // of other sizes
+    double far_element;                  // more, beyond the caches, for each that is alone in its line
+
+    // Gathers: through networks of 2 and 3 rounds; out of windows that all vectors share; of vectors with as many
+    // steps each, up to four and more of them; of others, whose loops end where no branch predictor expects it.
+    std::array<PerVector, 2> network;
+    double shared_windows;
+    PerVector few_steps;
+    PerVector even_steps;
+    PerVector mixed_steps;
+    double many_steps;  // each, where a vector has more than eight: they come from more lines than the cache has ways for
+    double row_of_blocks;
+    double spare_line;  // each line of which a block takes little, so that many blocks read it
+};
+
+extern const std::array<Costs, 4> all_costs;
+
+inline const Costs& costs_of(const Kernels& kernels) { return all_costs[static_cast<std::size_t>(kernels.isa)]; }
+
+}  // namespace dnnmove
