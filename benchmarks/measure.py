@@ -80,9 +80,6 @@ class Samples:
             "role": self.contestant.role,
             "statement": self.contestant.statement,
             "min": min(self.seconds),
-            "quartile": statistics.quantiles(self.seconds, n=4, method="inclusive")[0]
-            if len(self.seconds) > 1
-            else self.seconds[0],
             "median": statistics.median(self.seconds),
             "samples": len(self.seconds),
         }

@@ -7,7 +7,7 @@ import os
 import sys
 
 from benchmarks import machine, operations
-from benchmarks.case import Case, show
+from benchmarks.case import Case
 from benchmarks.contestants import load_peers
 from benchmarks.grid.pipelines import case_of
 from benchmarks.measure import Method
@@ -39,12 +39,6 @@ def family(record: Record, name: str) -> float | None:
     return min((ratio for ratio in ratios if ratio is not None), default=None)
 
 
-def fraction(record: Record) -> float:
-    """Of the copy ceiling, by the lower quartiles: on a machine that others use too, the fastest sample is luck."""
-    copies = [record.contestants[name]["quartile"] for name in ("memcpy", "stream copy")]
-    return min(copies) / record.ours["quartile"]
-
-
 def times(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:.2f}x" if ratio < 10 else f"{ratio:.0f}x"
 
@@ -55,11 +49,11 @@ def row(record: Record) -> list[str]:
     rest = [f"{name} {times(family(record, name))}" for name in others if name not in LIBRARIES]
     return [
         record.name.split("/")[1],
-        f"{show(tuple(record.shape))} {record.dtype}",
+        " ".join(record.name.split("/")[2:]),
         show_bytes(record.bytes_read + record.bytes_written),
         seconds(record.ours["median"]),
-        f"{(record.bytes_read + record.bytes_written) / record.ours['quartile'] / 1e9:.1f}",
-        f"{fraction(record):.2f}",
+        f"{record.gigabytes:.1f}",
+        f"{record.fraction:.2f}" if record.fraction else "",
         str(record.passes),
         *(times(family(record, name)) for name in LIBRARIES),
         ", ".join(rest),
@@ -69,7 +63,7 @@ def row(record: Record) -> list[str]:
 def summary(records: list[Record]) -> str:
     """The figures that the pipelines are to reach."""
     best = [record.best_peer for record in records if record.best_peer]
-    large = [fraction(r) for r in records if r.bytes_read + r.bytes_written > LARGE]
+    large = [r.fraction for r in records if r.fraction and r.bytes_read + r.bytes_written > LARGE]
     lines = []
     if best:
         lines.append(f"against the best peer of each: geometric mean {geomean(ratio for _, ratio in best):.2f}x")
