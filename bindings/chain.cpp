@@ -20,6 +20,7 @@
 #include "function.hpp"
 #include "integers.hpp"
 #include "memory.hpp"
+#include "pad_step.hpp"
 #include "parse.hpp"
 #include "step_methods.hpp"
 
@@ -159,7 +160,13 @@ py::object to_python(const chain::IndexEntry& entry) {
     return py::slice(to_python(slice.start), to_python(slice.stop), py::int_(slice.step));
 }
 
-py::object to_python(const chain::Value& value) {
+py::object to_python(const chain::Value& value, const py::dtype& dtype) {
+    if (const auto* element = std::get_if<chain::Element>(&value)) return element_object(*element, dtype);
+    if (const auto* rows = std::get_if<std::vector<Dims>>(&value)) {
+        py::tuple all = new_tuple(rows->size());
+        for (std::size_t i = 0; i < rows->size(); ++i) all[i] = to_tuple((*rows)[i]);
+        return all;
+    }
     if (const auto* integer = std::get_if<std::int64_t>(&value)) return py::int_(*integer);
     if (const auto* integers = std::get_if<Dims>(&value)) return to_tuple(*integers);
     if (const auto* text = std::get_if<std::string>(&value)) return py::str(*text);
@@ -177,16 +184,16 @@ py::object to_python(const chain::Value& value) {
     return py::none();
 }
 
-py::tuple calls_of(const chain::Chain& chain) {
+py::tuple calls_of(const chain::Chain& chain, const py::dtype& dtype) {
     py::list calls;
     for (const chain::StepPtr& step : chain.steps()) {
         py::list arguments;
         py::dict keywords;
         for (const chain::Argument& argument : step->arguments()) {
             if (argument.name.empty()) {
-                arguments.append(to_python(argument.value));
+                arguments.append(to_python(argument.value, dtype));
             } else {
-                keywords[py::str(argument.name)] = to_python(argument.value);
+                keywords[py::str(argument.name)] = to_python(argument.value, dtype);
             }
         }
         calls.append(py::make_tuple(step->name(), py::tuple(arguments), keywords));
@@ -215,7 +222,7 @@ py::object sources_state(const Chain& chain) {
 
 py::tuple reduce(const Chain& chain) {
     return py::make_tuple(py::module_::import("dnnmove._core").attr("_restore_chain"),
-                          py::make_tuple(sources_state(chain), calls_of(chain.steps)));
+                          py::make_tuple(sources_state(chain), calls_of(chain.steps, chain.src.dtype)));
 }
 
 Chain start_again(const py::object& source) {
@@ -301,10 +308,12 @@ void register_chain(py::module_& module) {
     module.def("_restore_chain", &restore);
     register_step_methods(type.ptr());
     register_element_steps(type.ptr(), module.ptr());
+    register_pad(type.ptr(), module.ptr());
     py::list names;
     for (const StepMethod& method : step_methods) names.append(method.name);
     for (const PatternMethod& method : pattern_methods) names.append(method.name);
     for (const char* const name : element_step_names) names.append(name);
+    names.append("pad");
     module.attr("_steps") = py::tuple(names);
     register_eager_steps(module.ptr());
 }

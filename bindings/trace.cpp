@@ -168,7 +168,7 @@ std::string Call::describe(const CallPlan& plan) const {
     std::vector<bool> reads(std::max(plan.inputs().size(), sources_.size()));
     std::vector<bool> writes(std::max(plan.outputs().size(), destinations_.size()));
     for (const Transfer& transfer : plan.transfers()) {
-        for (std::int64_t k = 0; transfer.src != kZeroSource && k < transfer.repeat.count; ++k) {
+        for (std::int64_t k = 0; transfer.src >= 0 && k < transfer.repeat.count; ++k) {
             reads[static_cast<std::size_t>(transfer.src + k * transfer.repeat.src_step)] = true;
         }
         writes[static_cast<std::size_t>(transfer.dst)] = true;
@@ -218,7 +218,7 @@ void Call::run(const CallPlan& plan, const std::byte* const* srcs, std::byte* co
     const std::int64_t end = now();
     std::int64_t bytes = plan.bytes();
     for (const Transfer& transfer : plan.transfers()) {
-        if (transfer.src != kZeroSource) bytes += bytes_read(transfer.nest) * transfer.repeat.count;
+        if (transfer.src >= 0) bytes += bytes_read(transfer.nest) * transfer.repeat.count;
     }
     runs_.push_back({&plan, planned ? 0 : std::max<std::int64_t>(1, ready - start), end - ready, bytes});
     bytes_ += bytes;

@@ -142,6 +142,23 @@ def unfold(random, array):
     return {"axis": axis, "size": size, "step": step}, windows
 
 
+def pad(random, array):
+    most = 3 if array.ndim < 4 else 1
+    width = [(random.randint(0, most), random.randint(0, most)) for _ in range(array.ndim)]
+    if not array.ndim or random.random() < 0.3:
+        width = random.choice([random.randint(0, 2), (random.randint(0, most), random.randint(0, most))])
+    mode = random.choice(["constant", "edge", "reflect", "wrap"])
+
+    def put(a):
+        # (NumPy pads no arrays of opaque bytes.)
+        places = np.arange(a.size).reshape(a.shape)
+        keywords = {"constant_values": -1} if mode == "constant" else {}
+        moved = np.pad(places, width, mode, **keywords)
+        return np.append(np.ascontiguousarray(a).reshape(-1), np.zeros(1, a.dtype))[moved]
+
+    return {"pad_width": width, "mode": mode}, put
+
+
 def _to_depth(a, b, order):
     *lead, c, h, w = a.shape
     n = len(lead)
@@ -277,7 +294,7 @@ def call(function, name, keywords):
     return function(*arguments, **keywords)
 
 
-ANY = [flip, roll, squeeze, expand_dims, moveaxis, tile, flatten, rearrange, repeat]
+ANY = [flip, roll, pad, squeeze, expand_dims, moveaxis, tile, flatten, rearrange, repeat]
 OF_AN_AXIS = [swapaxes, unflatten, repeat_elements, take, unfold]
 OF_IMAGES = [space_to_depth, depth_to_space]
 OF_PLANES = [pixel_shuffle, pixel_unshuffle]

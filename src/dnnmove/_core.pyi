@@ -30,6 +30,8 @@ _Axis: TypeAlias = SupportsIndex | npt.NDArray[np.integer[Any]]
 _Axes: TypeAlias = SupportsIndex | _Integers
 _DType: TypeAlias = Any  # anything numpy.dtype takes, "bfloat16", a DataType or a torch dtype
 _Factor: TypeAlias = SupportsFloat | Sequence[SupportsFloat] | npt.NDArray[Any]
+_Widths: TypeAlias = SupportsIndex | _Integers | Sequence[_Integers]
+_PadMode: TypeAlias = Literal["constant", "edge", "reflect", "wrap"]
 _Mode: TypeAlias = Literal["numpy", "explicit", "bidirectional"] | str
 
 class _ObjectType(type): ...
@@ -104,6 +106,24 @@ def concat(arrays: Sequence[_Array], axis: SupportsIndex = 0, *, out: _OutT) -> 
 def stack(arrays: Sequence[_ArrayT], axis: SupportsIndex = 0, *, out: None = None) -> _ArrayT: ...
 @overload
 def stack(arrays: Sequence[_Array], axis: SupportsIndex = 0, *, out: _OutT) -> _OutT: ...
+@overload
+def pad(
+    data: _ArrayT,
+    pad_width: _Widths,
+    mode: _PadMode = "constant",
+    constant_value: Any = 0,
+    *,
+    out: None = None,
+) -> _ArrayT: ...
+@overload
+def pad(
+    data: _Array,
+    pad_width: _Widths,
+    mode: _PadMode = "constant",
+    constant_value: Any = 0,
+    *,
+    out: _OutT,
+) -> _OutT: ...
 @overload
 def byteswap(data: _ArrayT, *, out: None = None) -> _ArrayT: ...
 @overload
@@ -551,6 +571,7 @@ class BuiltChain:
 class _Steps:
     def stack(self, axis: SupportsIndex = 0) -> Self: ...
     def concat(self, axis: SupportsIndex = 0) -> Self: ...
+    def pad(self, pad_width: _Widths, mode: _PadMode = "constant", constant_value: Any = 0) -> Self: ...
     def shuffle(self, axis: SupportsIndex, group_size: SupportsIndex) -> Self: ...
     def shuffle_channels(self, axis: SupportsIndex = 1, group: SupportsIndex = 1) -> Self: ...
     def transpose(self, input_order: _Integers = ()) -> Self: ...

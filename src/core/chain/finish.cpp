@@ -57,7 +57,7 @@ std::vector<Transfer> transfers_of(const Mosaic& mosaic, const Dims& strides, co
     }
     const std::size_t ndim = mosaic.shape().size();
     for (Nest& nest : mosaic.nests(strides.empty() ? dense_strides(mosaic.shape(), finish.sink->dst_bytes) : strides)) {
-        transfers.push_back(Transfer{src, dst, std::move(nest), {}, finish.sink});
+        transfers.push_back(Transfer{src, dst, std::move(nest), {}, nullptr, finish.sink});
     }
     if (!finish.axis) return mosaic.apart(std::move(transfers));
     Dims places(ndim, 0);

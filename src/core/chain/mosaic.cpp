@@ -108,6 +108,7 @@ Mosaic Mosaic::blank(Dims shape) const {
     result.shape_ = std::move(shape);
     result.itemsize_ = itemsize_;
     result.pitch_ = pitch_;
+    result.constants_ = constants_;
     result.most_ = most_;
     return result;
 }
@@ -388,7 +389,7 @@ std::string Mosaic::describe() const {
     }
     const auto [source, offset] = place(pieces_.front().offset);
     return "[" + text + "]" + (offset == 0 ? "" : " from byte " + std::to_string(offset)) +
-           (source == 0 ? "" : " of source " + std::to_string(source));
+           (source == 0 ? "" : source < 0 ? " of a constant" : " of source " + std::to_string(source));
 }
 
 }  // namespace dnnmove::chain

@@ -38,6 +38,7 @@ struct Source {
 // Of several sources, source i begins at address i * pitch, with a pitch so large that an address tells its source and
 // the difference of two addresses how many sources lie between them. So N sources that lie alike are one axis of
 // stride `pitch`, and every operation works as on one array. Only apart() takes the sources apart again.
+// Constants are sources, too, of one element: the k-th lies at address -(k + 1) * pitch.
 class Mosaic {
 public:
     // The array itself; strides in bytes.
@@ -72,6 +73,8 @@ public:
     // Windows of `size` elements, `step` apart, of the axis; what is within them becomes a new last axis.
     Mosaic windows(std::size_t axis, std::int64_t size, std::int64_t step) const;
     Mosaic reshape(const Dims& shape) const;
+    // More elements before and behind those of the axis, of bytes `value`.
+    Mosaic pad(std::size_t axis, std::int64_t before, std::int64_t after, const Constant& value) const;
     // Axis i becomes axis to[i] of `shape`; axes of length 1 and the new ones repeat.
     Mosaic broadcast(const Dims& shape, const std::vector<std::size_t>& to) const;
 
@@ -101,13 +104,16 @@ private:
     void add(std::vector<Piece>& pieces, Piece piece) const;
     void join();
     bool empty() const;
+    // The address of a constant, which becomes one of the mosaic's if it is none.
+    std::int64_t address_of(const Constant& value);
     // The sources that lie alike become one piece each, as far as their places allow; `fresh`: `axis` is a new one.
     static Mosaic joined(const std::vector<Source>& sources, Dims shape, std::size_t axis, const Dims& starts, bool fresh,
                          std::int64_t itemsize);
 
     Dims shape_;
     std::int64_t itemsize_ = 1;
-    std::int64_t pitch_ = 0;  // bytes, a power of two; 0: there is one source
+    std::int64_t pitch_ = 0;  // bytes, a power of two; 0: there is one source and no constant
+    std::vector<Constant> constants_;
     std::size_t most_ = kMaxPieces;
     std::vector<Piece> pieces_;
 };

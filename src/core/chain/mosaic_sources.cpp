@@ -13,6 +13,7 @@
 namespace dnnmove::chain {
 namespace {
 
+constexpr int kConstantBits = 10;  // of the number of constants
 constexpr int kAddressBits = 62;  // strides are sums and differences of addresses
 
 bool is_empty(const Dims& shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
@@ -108,6 +109,21 @@ Loop loop_over(Dims src, Dims dst) {
     return Loop{extent, 0, 0, std::make_shared<const OffsetTable>(OffsetTable{std::move(src), std::move(dst)})};
 }
 
+// The shortest part of a constant that makes it up when it is repeated, where no kernel repeats all of it fast.
+void narrow(Transfer& transfer) {
+    constexpr std::int64_t kFast = 16;  // bytes, of a power of two
+    const std::vector<std::byte>& bytes = *transfer.constant;
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    if (size <= kFast && std::has_single_bit(static_cast<std::uint64_t>(size))) return;
+    if (transfer.nest.itemsize != size) return;
+    for (std::int64_t part = 1; part < size; ++part) {
+        if (size % part != 0 || !std::equal(bytes.begin() + part, bytes.end(), bytes.begin())) continue;
+        transfer.nest.itemsize = part;
+        transfer.nest.loops.push_back(Loop{size / part, 0, part, nullptr});
+        return;
+    }
+}
+
 void append(Transfer& transfer, std::shared_ptr<Nest>& parameters, const Loops& loops) {
     transfer.nest.loops.push_back(loops.of_nest);
     if (loops.of_parameters) parameters->loops.push_back(*loops.of_parameters);
@@ -166,6 +182,68 @@ Mosaic Mosaic::joined(const std::vector<Source>& sources, Dims shape, std::size_
     return result;
 }
 
+std::int64_t Mosaic::address_of(const Constant& value) {
+    if (pitch_ == 0) {
+        // Of one source, addresses count from its base; what no piece reads lies nowhere.
+        std::int64_t low = 0;
+        std::int64_t high = 0;
+        for (const Piece& piece : pieces_) {
+            std::int64_t first = piece.offset;
+            std::int64_t last = piece.offset;
+            for (const Positions& axis : piece.axes) {
+                first += axis.offset;
+                last += axis.offset;
+                for (const Term& term : axis.terms) {
+                    std::int64_t least = std::min<std::int64_t>(0, term.stride * (term.extent - 1));
+                    std::int64_t most = std::max<std::int64_t>(0, term.stride * (term.extent - 1));
+                    if (term.listing) {
+                        const auto [smallest, largest] = std::minmax_element(term.listing->offsets.begin(), term.listing->offsets.end());
+                        least = *smallest;
+                        most = *largest;
+                    }
+                    first += least;
+                    last += most;
+                }
+            }
+            low = std::min(low, first);
+            high = std::max(high, last);
+        }
+        const auto span = static_cast<std::uint64_t>(high - low + itemsize_);
+        if (std::bit_width(span) + 3 > kAddressBits - kConstantBits) {
+            throw ValueError("data that span " + std::to_string(span) + " bytes are more than a chain can count");
+        }
+        pitch_ = std::int64_t{8} << std::bit_width(span);
+    }
+    const auto known = std::find_if(constants_.begin(), constants_.end(), [&](const Constant& other) { return *other == *value; });
+    const std::int64_t number = known - constants_.begin();
+    if (known == constants_.end()) constants_.push_back(value);
+    if (number >> kConstantBits != 0 || pitch_ > (std::int64_t{1} << kAddressBits) / (number + 2)) {
+        throw ValueError("a chain takes at most " + std::to_string(1 << kConstantBits) + " constants, of sources that span less");
+    }
+    return -(number + 1) * pitch_;
+}
+
+Mosaic Mosaic::pad(std::size_t axis, std::int64_t before, std::int64_t after, const Constant& value) const {
+    const std::int64_t length = shape_[axis];
+    Mosaic result = *this;
+    result.shape_[axis] = before + length + after;
+    if (result.empty()) return result;
+    Piece fresh;
+    fresh.offset = result.address_of(value);
+    for (const std::int64_t each : shape_) fresh.axes.push_back(Positions::all(each, 0));
+    for (Piece& piece : result.pieces_) piece.axes[axis].start += before;
+    const auto put = [&](std::int64_t begin, std::int64_t count) {
+        if (count == 0) return;
+        fresh.axes[axis] = Positions::all(count, 0);
+        fresh.axes[axis].start = begin;
+        result.add(result.pieces_, fresh);
+    };
+    put(0, before);
+    put(before + length, after);
+    result.join();
+    return result;
+}
+
 Mosaic Mosaic::concat(const std::vector<Source>& sources, std::size_t axis, const Dims& starts, std::int64_t itemsize) {
     Dims shape = sources.front().shape;
     shape[axis] = starts.back() + sources.back().shape[axis];
@@ -220,6 +298,16 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
         }
         return stops;
     };
+    const auto append_from = [this](std::vector<Transfer>& all, const Transfer& made, std::int64_t source) {
+        Transfer& transfer = all.emplace_back(made);
+        if (source < 0) {
+            transfer.src = kConstantSource;
+            transfer.constant = constants_[static_cast<std::size_t>(-1 - source)];
+            if (!transfer.sink) narrow(transfer);
+        } else {
+            transfer.src += static_cast<int>(source);
+        }
+    };
     std::vector<Transfer> all;
     for (Transfer& transfer : transfers) {
         // What goes through a sink keeps its elements whole.
@@ -244,6 +332,16 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
             }
             append(rest, parameters, loops);
         }
+        const Place begin = place(nest.src_offset);
+        // Where constants are among what it reads all of it is written out.
+        std::int64_t lowest = begin.source;
+        for (const Loops& loops : across) {
+            lowest += std::min<std::int64_t>(0, place(loops.of_nest.src_stride).source * (loops.of_nest.extent - 1));
+        }
+        for (const std::vector<Stop>& stops : crossings) {
+            lowest += std::min_element(stops.begin(), stops.end(), [](const Stop& a, const Stop& b) { return a.source < b.source; })->source;
+        }
+        const bool constants = lowest < 0;
         // The longest of these loops is left to the transfer, unless its steps are of different parameters; the others
         // are written out.
         const Loops* longest = nullptr;
@@ -254,7 +352,7 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
         for (const Loops& loops : across) {
             const Loop& loop = loops.of_nest;
             const Place step = place(loop.src_stride);
-            if (&loops == longest) {
+            if (&loops == longest && !constants) {
                 rest.repeat = {loop.extent, step.source, step.offset, loop.dst_stride};
                 continue;
             }
@@ -264,13 +362,11 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
                 stops.push_back({k * step.source, k * step.offset, k * loop.dst_stride, k * parameter});
             }
         }
-        const Place begin = place(rest.nest.src_offset);
         rest.nest.src_offset = begin.offset;
         const auto write_out = [&](const auto& self, const Transfer& so_far, const std::shared_ptr<Nest>& with, std::int64_t source,
                                    std::size_t level) -> void {
             if (level == crossings.size()) {
-                all.push_back(so_far);
-                all.back().src += static_cast<int>(source);
+                append_from(all, so_far, source);
                 all.back().parameters = with;
                 return;
             }

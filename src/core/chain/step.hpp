@@ -39,8 +39,16 @@ using IndexEntry = std::variant<std::int64_t, Slice, NewAxis, Ellipsis>;
 using Floats = std::vector<float>;
 using Factor = std::variant<std::monostate, float, Floats>;
 
-// An argument as the caller gave it: None, an integer, a number, a tuple of either, a str or an index.
-using Value = std::variant<std::monostate, std::int64_t, Dims, std::string, std::vector<IndexEntry>, float, Floats>;
+// One element: as the caller's language spells it, and its bytes.
+struct Element {
+    std::string text;
+    Constant bytes;
+};
+
+// An argument as the caller gave it: None, an integer, a number, a tuple of either, a str, an index, a tuple of tuples
+// or an element.
+using Value = std::variant<std::monostate, std::int64_t, Dims, std::string, std::vector<IndexEntry>, float, Floats,
+                           std::vector<Dims>, Element>;
 struct Argument {
     std::string name;  // empty: it is given by position
     Value value;
@@ -143,6 +151,10 @@ StepPtr roll(Axes shift, Axes axis);
 StepPtr tile(Axes reps);
 StepPtr repeat_elements(Axes repeats, std::int64_t axis);
 StepPtr take(Dims indices, std::int64_t axis);
+// The widths before and after: one number, a pair, or pairs, one for all axes or one for each. `value` is an element
+// of the data, for mode "constant".
+using Widths = std::variant<std::int64_t, Dims, std::vector<Dims>>;
+StepPtr pad(Widths widths, std::string mode, Element value);
 // Torch's.
 StepPtr flatten(std::int64_t start, std::int64_t end);
 StepPtr unflatten(std::int64_t axis, Dims sizes);

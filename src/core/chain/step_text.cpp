@@ -41,6 +41,13 @@ std::string spell(const Floats& values) {
     return "(" + text + (values.size() == 1 ? ",)" : ")");
 }
 
+std::string spell(const std::vector<Dims>& rows) {
+    std::string text;
+    for (const Dims& row : rows) text += (text.empty() ? "" : ", ") + spell(row);
+    return "(" + text + (rows.size() == 1 ? ",)" : ")");
+}
+std::string spell(const Element& element) { return element.text; }
+
 std::string spell(const Slice& slice) {
     return (slice.start ? std::to_string(*slice.start) : "") + ":" + (slice.stop ? std::to_string(*slice.stop) : "") +
            (slice.step == 1 ? "" : ":" + std::to_string(slice.step));

@@ -33,10 +33,15 @@ alignas(64) const std::byte kZeros[4096] = {};
 
 // "source 0", "each of 1000 sources from 0 on", and where it is not the next one "by 2".
 std::string name_of_sources(int src, const Transfer::Repeat& repeat) {
-    if (src == kZeroSource) return "source zeros";
+    if (src < 0) return src == kZeroSource ? "source zeros" : "a constant";
     if (repeat.count == 1) return "source " + std::to_string(src);
     return "each of " + std::to_string(repeat.count) + " sources from " + std::to_string(src) + " on" +
            (repeat.src_step == 1 ? "" : " by " + std::to_string(repeat.src_step));
+}
+
+// What a transfer reads that is none of the caller's sources; else null.
+const std::byte* constant_of(const Transfer& transfer) {
+    return transfer.src == kZeroSource ? kZeros : transfer.src == kConstantSource ? transfer.constant->data() : nullptr;
 }
 
 struct Step {
@@ -57,6 +62,7 @@ struct Step {
     int dst;
     Planned planned;
     std::unique_ptr<Repeats> repeats = nullptr;  // where there are several sources
+    const std::byte* constant = nullptr;         // where the source is none of the caller's
 
     std::int64_t copies() const { return repeats == nullptr ? 1 : repeats->repeat.count; }
     std::string source() const { return name_of_sources(src, repeats == nullptr ? Transfer::Repeat() : repeats->repeat); }
@@ -67,7 +73,7 @@ struct Step {
     }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
         if (repeats != nullptr) return run_repeats(srcs, dsts, begin, end);
-        planned.plan->run((src == kZeroSource ? kZeros : srcs[src]) + planned.src_shift, dsts[dst] + planned.dst_shift, begin, end);
+        planned.plan->run((constant != nullptr ? constant : srcs[src]) + planned.src_shift, dsts[dst] + planned.dst_shift, begin, end);
     }
 
 private:
@@ -93,13 +99,14 @@ struct SinkStep {
     int src;
     int dst;
     Transfer::Repeat repeat;
+    const std::byte* constant;  // as a Step's
     BlockWalk walk;
 
     std::int64_t units() const { return repeat.count * walk.units(); }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
         const std::int64_t each = walk.units();
         for (std::int64_t k = begin / each; k * each < end; ++k) {
-            walk.run(srcs[src + k * repeat.src_step] + k * repeat.src_pitch, dsts[dst] + k * repeat.dst_pitch,
+            walk.run((constant != nullptr ? constant : srcs[src + k * repeat.src_step]) + k * repeat.src_pitch, dsts[dst] + k * repeat.dst_pitch,
                      std::max<std::int64_t>(begin - k * each, 0), std::min(end - k * each, each));
         }
     }
@@ -119,7 +126,7 @@ public:
 
     // The canonical nest of `transfer` as a step.
     Step plan(const Transfer& transfer) {
-        Step step{transfer.src, transfer.dst, plan(transfer.nest)};
+        Step step{transfer.src, transfer.dst, plan(transfer.nest), nullptr, constant_of(transfer)};
         if (transfer.repeat.count == 1) return step;
         step.repeats = std::make_unique<Step::Repeats>(Step::Repeats{transfer.repeat, {}});
         std::vector<Step::Planned>& others = step.repeats->others;
@@ -209,6 +216,7 @@ struct Program::Impl {
     std::vector<Records> records;
     std::vector<Step> steps;
     std::vector<SinkStep> sinks;
+    std::vector<Constant> constants;  // that the steps read
     PlanOptions options;
     std::int64_t bytes = 0;
     std::int64_t most_units = 1;  // of one step
@@ -285,6 +293,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     std::vector<bool> taken(transfers.size());
     for (std::size_t k = 0; k < transfers.size(); ++k) {
         const Transfer& transfer = transfers[k];
+        if (transfer.constant != nullptr) impl->constants.push_back(transfer.constant);
         taken[k] = transfer.sink != nullptr;
         if (!transfer.sink || transfer.nest.itemsize == 0) continue;
         // A walk of its own for each alignment that the copies have.
@@ -294,7 +303,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         for (std::int64_t first = 0; first < period; ++first) {
             const Transfer::Repeat turn{(repeat.count - first + period - 1) / period, repeat.src_step * period,
                                         repeat.src_pitch * period, repeat.dst_pitch * period};
-            impl->sinks.push_back({transfer.src + static_cast<int>(first * repeat.src_step), transfer.dst, turn,
+            impl->sinks.push_back({transfer.src + static_cast<int>(first * repeat.src_step), transfer.dst, turn, constant_of(transfer),
                                    BlockWalk(nest, transfer.parameters.get(), transfer.sink, context)});
             nest.src_offset += repeat.src_pitch;
             nest.dst_offset += repeat.dst_pitch;

@@ -15,8 +15,10 @@
 namespace dnnmove {
 
 // One nest from one buffer to another. `src` and `dst` are positions in the pointer lists given to
-// Program::execute; kZeroSource stands for a source of zero bytes (padding).
+// Program::execute; kZeroSource stands for a source of zero bytes (padding), kConstantSource for the transfer's own.
 inline constexpr int kZeroSource = -1;
+inline constexpr int kConstantSource = -2;
+using Constant = std::shared_ptr<const std::vector<std::byte>>;
 struct Transfer {
     int src = 0;
     int dst = 0;
@@ -29,6 +31,7 @@ struct Transfer {
         std::int64_t dst_pitch = 0;
     };
     Repeat repeat = {};
+    Constant constant = nullptr;  // of kConstantSource
     // What becomes of the elements on their way out; null where they stay as they are. The nest's itemsize is then that
     // of the source, and its strides are those of either side.
     std::shared_ptr<const Sink> sink = nullptr;

@@ -26,7 +26,7 @@ bool power_of_two(std::int64_t n) { return (n & (n - 1)) == 0; }
 // Is this the nest of a field: split off records, or joined to some?
 bool is_field(const Transfer& transfer, bool split) {
     const Nest& nest = transfer.nest;
-    if (transfer.src == kZeroSource || transfer.repeat.count > 1 || nest.itemsize == 0 || nest.loops.size() != 1 || nest.loops[0].table) return false;
+    if (transfer.src < 0 || transfer.repeat.count > 1 || nest.itemsize == 0 || nest.loops.size() != 1 || nest.loops[0].table) return false;
     const Loop& loop = nest.loops[0];
     const std::int64_t pitch = split ? loop.src_stride : loop.dst_stride;
     return (split ? loop.dst_stride : loop.src_stride) == nest.itemsize && pitch > nest.itemsize &&
