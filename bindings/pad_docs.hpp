@@ -38,7 +38,7 @@ dnnmove.pad : The same as a function.
 inline constexpr const char* kPadDoc = R"doc(pad($module, data, pad_width, mode='constant', constant_value=0, *, out=None)
 --
 
-Put more elements around an array.
+Put more elements around the data.
 
 Parameters
 ----------

@@ -147,7 +147,7 @@ def pad(random, array):
     width = [(random.randint(0, most), random.randint(0, most)) for _ in range(array.ndim)]
     if not array.ndim or random.random() < 0.3:
         width = random.choice([random.randint(0, 2), (random.randint(0, most), random.randint(0, most))])
-    mode = random.choice(["constant", "edge", "reflect", "wrap"])
+    mode = random.choice(["constant", "edge", "reflect", "wrap"]) if 0 not in array.shape else "constant"
 
     def put(a):
         # (NumPy pads no arrays of opaque bytes.)

@@ -70,7 +70,7 @@ def _element(value: Any, dtype: np.dtype[Any]) -> tuple[Any, str]:
         made = np.array(value, dtype)[()]
         if made != value:
             raise ValueError
-        return made, repr(type(value)(value)) if type(value) in (bytes, str) else repr(made.item())
+        return made, repr(value if type(value) in (bytes, str) else made.item())
     if isinstance(value, np.void) and value.dtype == dtype:
         return value, f"np.void({value.tobytes()!r})"
     raise TypeError

@@ -101,6 +101,22 @@ def _added(shape: Shape, axis: int, positions: Any) -> Fold:
     return Fold(lambda gradient: gradient.new_zeros(shape).index_add(axis, index, gradient), shape)
 
 
+def _pad(shape: Shape, pad_width: Any, mode: str = "constant", constant_value: Any = 0) -> Iterator[Stage]:
+    several = isinstance(pad_width, tuple) and any(isinstance(width, tuple) for width in pad_width)
+    pairs: list[tuple[int, int]] = []
+    for pair in pad_width if several else (pad_width,):
+        pairs.append((pair, pair) if isinstance(pair, int) else (pair[0], pair[-1]))
+    pairs = pairs * len(shape) if len(pairs) == 1 else pairs
+    if mode == "constant":
+        inside = tuple(slice(before, before + length) for (before, _), length in zip(pairs, shape, strict=True))
+        yield _step("index", inside)
+        return
+    for axis in reversed(range(len(shape))):
+        if any(pairs[axis]):  # the axes before this one are padded still
+            padded = [length + sum(pair) for length, pair in zip(shape[:axis], pairs, strict=False)]
+            yield _added((*padded, *shape[axis:]), axis, np.pad(np.arange(shape[axis]), pairs[axis], mode))  # type: ignore[call-overload]
+
+
 def _repeat_elements(shape: Shape, repeats: Any, axis: int) -> Iterator[Stage]:
     axis %= len(shape)
     if isinstance(repeats, int):
@@ -197,6 +213,7 @@ _STAGES: dict[str, Callable[..., Iterator[Stage]]] = {
     "flip": _flip,
     "index": _index,
     "moveaxis": _moveaxis,
+    "pad": _pad,
     "pixel_shuffle": _pixel_shuffle,
     "pixel_unshuffle": _pixel_unshuffle,
     "rearrange": _pattern,
