@@ -221,6 +221,7 @@ struct Program::Impl {
     std::int64_t bytes = 0;
     std::int64_t most_units = 1;  // of one step
     bool streams = false;         // threads must fence their stores
+    const Step* single = nullptr;  // the one copy that there is, of a source of the caller's
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks) const noexcept {
         for (const Records& walk : records) run_slice(walk, srcs, dsts, chunk, chunks, 0, 1);
@@ -233,7 +234,10 @@ struct Program::Impl {
     }
     // All on this thread. Of small copies nothing is cut, which spares the divisions.
     void run_alone(const std::byte* const* srcs, std::byte* const* dsts) const noexcept {
-        if (steps.size() + sinks.size() > 1 && bytes >= 2 * kSliceBytes) {
+        if (single != nullptr) {
+            const Step::Planned& planned = single->planned;
+            planned.plan->run(srcs[single->src] + planned.src_shift, dsts[single->dst] + planned.dst_shift, 0, planned.plan->units());
+        } else if (steps.size() + sinks.size() > 1 && bytes >= 2 * kSliceBytes) {
             run(srcs, dsts, 0, 1);
         } else {
             for (const Records& walk : records) walk.run(srcs, dsts, 0, walk.units());
@@ -336,6 +340,10 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
             part.nest = canonical(std::move(part.nest));
             add(planner.plan(part));
         }
+    }
+    if (impl->nests() == 1 && impl->steps.size() == 1) {
+        const Step& step = impl->steps.front();
+        if (step.repeats == nullptr && step.constant == nullptr) impl->single = &step;
     }
     impl_ = std::move(impl);
 }
