@@ -16,6 +16,8 @@ namespace {
 constexpr int kConstantBits = 10;  // of the number of constants
 constexpr int kAddressBits = 62;  // strides are sums and differences of addresses
 
+int bits(std::int64_t value) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))); }
+
 bool is_empty(const Dims& shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
 
 // Bytes that any two elements of the sources, counted from the base of each, lie apart at most; nothing where 63 bits
@@ -46,13 +48,12 @@ std::optional<std::int64_t> span_of(const std::vector<Source>& sources, std::int
 // From source to source; a sum of two spans is less than half of it.
 std::int64_t pitch_of(const std::vector<Source>& sources, std::int64_t itemsize) {
     const auto span = span_of(sources, itemsize);
-    const auto count_bits = static_cast<int>(std::bit_width(sources.size()));
-    if (!span || std::bit_width(static_cast<std::uint64_t>(*span)) + 3 + count_bits > kAddressBits) {
+    if (!span || bits(*span) + 3 + bits(static_cast<std::int64_t>(sources.size())) > kAddressBits) {
         throw ValueError(std::to_string(sources.size()) + " sources that span up to " +
                          (span ? std::to_string(*span) + " bytes" : "more than 63 bits of bytes") +
                          " are more than a chain can count");
     }
-    return std::int64_t{8} << std::bit_width(static_cast<std::uint64_t>(*span));
+    return std::int64_t{8} << bits(*span);
 }
 
 // Sources first, first + step, ... that lie alike, at places that are as regular.
@@ -208,11 +209,11 @@ std::int64_t Mosaic::address_of(const Constant& value) {
             low = std::min(low, first);
             high = std::max(high, last);
         }
-        const auto span = static_cast<std::uint64_t>(high - low + itemsize_);
-        if (std::bit_width(span) + 3 > kAddressBits - kConstantBits) {
+        const std::int64_t span = high - low + itemsize_;
+        if (bits(span) + 3 > kAddressBits - kConstantBits) {
             throw ValueError("data that span " + std::to_string(span) + " bytes are more than a chain can count");
         }
-        pitch_ = std::int64_t{8} << std::bit_width(span);
+        pitch_ = std::int64_t{8} << bits(span);
     }
     const auto known = std::find_if(constants_.begin(), constants_.end(), [&](const Constant& other) { return *other == *value; });
     const std::int64_t number = known - constants_.begin();
@@ -290,7 +291,7 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
             // The loops of both nests are of one kind each: a plan walks them together.
             if (loops.of_parameters) stop.rest->of_parameters = loop_over(offsets.src, offsets.parameters);
             if (loops.of_parameters && (stop.rest->of_nest.table == nullptr) != (stop.rest->of_parameters->table == nullptr)) {
-                const auto listed = [&](const Dims& dst) {
+                const auto listed = [&offsets = offsets](const Dims& dst) {
                     return Loop{static_cast<std::int64_t>(dst.size()), 0, 0, std::make_shared<const OffsetTable>(OffsetTable{offsets.src, dst})};
                 };
                 stop.rest = Loops{listed(offsets.dst), listed(offsets.parameters)};
