@@ -112,7 +112,7 @@ def try_it(prefix: Path, folder: Path) -> None:
     for command in (
         ["pip", "check"],
         ["python", ROOT / "examples" / "demo.py", "--quick"],
-        ["pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "--no-summary", ROOT / "tests"],
+        ["pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-rfE", ROOT / "tests"],
     ):
         say(f"in the prefix: {' '.join(map(str, command))}")
         subprocess.run([prefix / "bin" / str(command[0]), *command[1:]], check=True, env=environment, cwd=folder)
