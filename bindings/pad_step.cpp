@@ -33,11 +33,15 @@ bool is_list(PyObject* object) { return PyTuple_Check(object) || PyList_Check(ob
 chain::Widths parse_widths(PyObject* object) {
     constexpr const char* kName = "pad_width";
     PyRef held;
-    if (PyArray_Check(object) && PyArray_NDIM(reinterpret_cast<PyArrayObject*>(object)) > 0) {
-        if (!PyTypeNum_ISINTEGER(PyArray_TYPE(reinterpret_cast<PyArrayObject*>(object)))) {
+    if (auto* const array = reinterpret_cast<PyArrayObject*>(object); PyArray_Check(object) && PyArray_NDIM(array) > 0) {
+        if (!PyTypeNum_ISINTEGER(PyArray_TYPE(array))) {
             throw TypeError("pad_width must hold integers, not an array of another dtype (" + short_repr(object) + ")");
         }
-        held = checked(PyArray_ToList(reinterpret_cast<PyArrayObject*>(object)));
+        if (PyArray_NDIM(array) > 2 || PyArray_SIZE(array) == 0) {
+            throw ValueError("pad_width must hold a width, a pair or pairs, not an array of shape " +
+                             to_string(Dims(PyArray_DIMS(array), PyArray_DIMS(array) + PyArray_NDIM(array))));
+        }
+        held = checked(PyArray_ToList(array));
         object = held.get();
     }
     if (!is_list(object)) return parse_integer(object, kName);

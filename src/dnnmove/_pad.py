@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dnnmove import _core
+
 __all__ = ["encoded"]
 
 
@@ -108,7 +110,9 @@ def encoded(value: Any, dtype: np.dtype[Any]) -> tuple[bytes, str]:
         made, text = _element(value, dtype)
     except TypeError:
         raise TypeError(
-            f"constant_value must be 0 or an element of dtype {dtype}, not {type(value).__name__} ({shown})"
+            _core._abbreviated(
+                f"constant_value ({shown}) must be 0 or an element of dtype {dtype}, not {type(value).__name__}"
+            )
         ) from None
     except (ValueError, OverflowError):
         nearest = ""
@@ -116,7 +120,7 @@ def encoded(value: Any, dtype: np.dtype[Any]) -> tuple[bytes, str]:
             with np.errstate(all="ignore"):
                 nearest = f"; the nearest that it holds is {float(dtype.type(value))!r}"
         raise ValueError(
-            f"constant_value ({shown}) must be a value that dtype {dtype} holds exactly{nearest}"
+            _core._abbreviated(f"constant_value ({shown}) must be a value that dtype {dtype} holds exactly{nearest}")
         ) from None
     if isinstance(made, np.void) and made.dtype == dtype:
         return made.tobytes(), text
