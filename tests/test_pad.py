@@ -152,7 +152,7 @@ X = np.zeros((2, 3), "i4")
         (
             lambda: dm.pad(X, 1, constant_value="1"),
             TypeError,
-            ["constant_value must be 0 or an element of dtype int32, not str"],
+            ["must be 0 or an element of dtype int32, not str"],
         ),
         (lambda: dm.pad(X, 1, constant_value=None), TypeError, ["constant_value", "NoneType"]),
         (lambda: dm.pad(X, 1, constant_value=[1]), TypeError, ["constant_value", "list"]),
