@@ -259,7 +259,11 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     auto impl = std::make_unique<Impl>();
     impl->options = options;
     double read = 0;  // bytes; not exact, but never more than it can hold
+    bool repeated = false;
+    bool sinks = false;
     for (Transfer& transfer : transfers) {
+        repeated = repeated || transfer.repeat.count > 1;
+        sinks = sinks || transfer.sink != nullptr;
         const auto& loops = transfer.nest.loops;
         const bool empty = transfer.nest.itemsize == 0 ||
                            std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.extent == 0; });
@@ -275,7 +279,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         if (__builtin_add_overflow(impl->bytes, bytes, &impl->bytes)) impl->bytes = std::numeric_limits<std::int64_t>::max();
         read += static_cast<double>(bytes_read(transfer.nest)) * static_cast<double>(transfer.repeat.count);
     }
-    transfers = with_fields_apart(std::move(transfers));
+    if (repeated) transfers = with_fields_apart(std::move(transfers));
     const std::int64_t cache = last_level_cache_bytes();
     const double touched = static_cast<double>(impl->bytes) + read;
     // Others use the last-level cache, too: what fills most of it is not found there by the next call. Ordinary
@@ -295,9 +299,8 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
     std::vector<bool> taken(transfers.size());
-    for (std::size_t k = 0; k < transfers.size(); ++k) {
+    for (std::size_t k = 0; sinks && k < transfers.size(); ++k) {
         const Transfer& transfer = transfers[k];
-        if (transfer.constant != nullptr) impl->constants.push_back(transfer.constant);
         taken[k] = transfer.sink != nullptr;
         if (!transfer.sink || transfer.nest.itemsize == 0) continue;
         // A walk of its own for each alignment that the copies have.
@@ -320,13 +323,14 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         impl->records.push_back(std::move(*records));
     }
     impl->steps.reserve(transfers.size());
-    NestPlanner planner(context, transfers.size() > 1 || std::any_of(transfers.begin(), transfers.end(), [](const Transfer& transfer) {
-                                     return transfer.repeat.count > 1;
-                                 }));
+    NestPlanner planner(context, repeated || transfers.size() > 1);
     for (std::size_t k = 0; k < transfers.size(); ++k) {
         const Transfer& transfer = transfers[k];
+        if (transfer.constant != nullptr) [[unlikely]] {
+            impl->constants.push_back(transfer.constant);
+        }
         if (taken[k] || transfer.nest.itemsize == 0) continue;
-        const auto add = [&](Step step) {
+        const auto add = [&](Step&& step) {
             impl->streams = impl->streams || step.streams();
             impl->most_units = std::max(impl->most_units, step.units());
             impl->steps.push_back(std::move(step));
