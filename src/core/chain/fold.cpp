@@ -117,18 +117,22 @@ private:
         return level.begins[level.taken.begin] <= node.branch && node.branch < level.begins[level.taken.end];
     }
 
+    // The cost of writing `mosaic`, but for its bytes.
+    Cost cost_of(const Base& base, const Mosaic& mosaic) const {
+        Cost cost{0, 0, mosaic.pieces().size()};
+        if (cost.nests <= 1) return cost;
+        const std::vector<Nest> copies = mosaic.dense_nests();
+        cost.nests = copies.size();
+        // Sources that do not lie alike are nests that no pass spares.
+        const std::size_t given = base == kSource ? given_ : 0;
+        const bool fragmented = cost.nests > kFewNests + given && is_fragmented(copies, mosaic.bytes());
+        cost.excess = cost.nests > max_nests_ + given || fragmented ? 1 : 0;
+        return cost;
+    }
+
     // The cost of all below `node`, whose array is `mosaic` over the base.
     Cost search(const Base& base, const Node& node, const Mosaic& mosaic) {
-        Cost here{0, 0, mosaic.pieces().size()};
-        if (here.nests > 1) {
-            const std::vector<Nest> copies = mosaic.dense_nests();
-            here.nests = copies.size();
-            // Sources that do not lie alike are nests that no pass spares.
-            const std::size_t given = base == kSource ? given_ : 0;
-            const bool fragmented = here.nests > kFewNests + given && is_fragmented(copies, mosaic.bytes());
-            here.excess = here.nests > max_nests_ + given || fragmented ? 1 : 0;
-        }
-        if (last(node)) return here;
+        if (last(node)) return cost_of(base, mosaic);
         Cost onward;
         try {
             const std::vector<Mosaic> next = chain_.apply(node.step, node.branch, mosaic);
@@ -136,7 +140,9 @@ private:
         } catch (const NotOneView&) {
             onward = kImpossible;
         }
-        if ((onward.excess == 0 && onward.bytes == 0) || base == node) return onward;
+        // To write this array costs its bytes, whatever is gained by it.
+        if (base == node || (onward.excess == 0 && (onward.bytes == 0 || onward.bytes < mosaic.bytes()))) return onward;
+        Cost here = cost_of(base, mosaic);
         here.bytes = mosaic.bytes();
         const Cost written = sum(here, search_from(node, mosaic));
         if (written < onward) {
