@@ -43,6 +43,8 @@ def random_source(random):
 
 
 def _shuffle(array, axis, low):
+    if array.ndim == 0:
+        raise IndexError("a 0-d array has no axis to shuffle")  # as the chain says
     axis %= array.ndim
     length = array.shape[axis]
     if length == 0:
