@@ -484,7 +484,8 @@ def test_no_memory_is_kept():
 
 def test_dask_refuses(errors_name):
     pytest.importorskip("dask")
-    dd = pytest.importorskip("dnnmove.dask")
+    from dnnmove import dask as dd
+
     errors_name(ValueError, lambda: dd.chain(BUILT), "chain must have one source, not a list of 2")
 
 
