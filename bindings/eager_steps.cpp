@@ -10,7 +10,7 @@
 #include "chain/finish.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
-#include "runtime/threads.hpp"
+#include "step_arrays.hpp"
 #include "view/overlap.hpp"
 
 namespace dnnmove::python {
@@ -139,32 +139,6 @@ std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const Operand
 
 namespace {
 
-// `key` names the step; `make` makes it where no plan is known.
-template <class Make>
-PyObject* run_step(PlanKey& key, PyObject* data_object, PyObject* out_object, const Make& make) {
-    const int threads = get_num_threads();
-    Operand data;
-    Operand out;
-    const bool into = out_object != nullptr && out_object != Py_None;
-    data.open(data_object, "data", into ? Access::read_out : Access::read);
-    const bool again = into && out.open(out_object, "out", Access::write);
-    data.fetch("data", again);
-    if (into) out.fetch("out", false);
-    for (const Operand* array : {&data, &out}) {
-        if (array->blocked()) {
-            throw ValueError(std::string(array == &data ? "data" : "out") + " (" + array->memory()->desc.repr() +
-                             ") has a blocked layout: reorder it to a plain one first");
-        }
-    }
-    if (into) check_out(out, data, "out", "data");
-    key.push(data.itemsize());
-    key.push_layout(data.shape(), data.strides());
-    key.push(into ? 1 : 0);
-    if (into) key.push_layout(out.shape(), out.strides());
-    const PlanInUse plan = cached_plan(key, [&] { return plan_step(*make(), data, into ? &out : nullptr); });
-    return run_single(*plan, data, into ? &out : nullptr, "data", threads).release();
-}
-
 template <std::size_t kMethod>
 PyObject* call_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
     try {
@@ -179,12 +153,12 @@ PyObject* call_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
         key.push(kFirstKey + 2 * static_cast<std::int64_t>(kMethod));
         bool plain = true;
         for (std::size_t i = 1; plain && i <= parameters; ++i) plain = push_plain(key, values[i]);
-        if (plain) return run_step(key, values[0], out, make);
+        if (plain) return StepArrays(values[0], out).run(key, make);
         PlanKey exact;
         exact.push(kFirstKey + 2 * static_cast<std::int64_t>(kMethod) + 1);
         const chain::StepPtr step = make();
         push_step(exact, *step);
-        return run_step(exact, values[0], out, [&] { return step; });
+        return StepArrays(values[0], out).run(exact, [&] { return step; });
     } catch (...) {
         return set_python_error();
     }
@@ -209,12 +183,12 @@ PyObject* call_pattern_eagerly(PyObject*, PyObject* const* args, Py_ssize_t coun
                 plain = PyLong_CheckExact(value) && push_plain(key, name) && push_plain(key, value);
             }
         }
-        if (plain) return run_step(key, args[0], out, make);
+        if (plain) return StepArrays(args[0], out).run(key, make);
         PlanKey exact;
         exact.push(kFirstKey + 2 * static_cast<std::int64_t>(kStepMethods + kMethod) + 1);
         const chain::StepPtr step = make();
         push_step(exact, *step);
-        return run_step(exact, args[0], out, [&] { return step; });
+        return StepArrays(args[0], out).run(exact, [&] { return step; });
     } catch (...) {
         return set_python_error();
     }

@@ -10,15 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "call.hpp"
 #include "chain.hpp"
 #include "element_docs.hpp"
 #include "element_type.hpp"
 #include "errors.hpp"
 #include "factor.hpp"
-#include "memory.hpp"
 #include "parse.hpp"
-#include "runtime/threads.hpp"
+#include "step_arrays.hpp"
 #include "step_methods.hpp"
 
 namespace py = pybind11;
@@ -78,38 +76,6 @@ PyObject* chain_byteswap(PyObject* self, PyObject* const* args, Py_ssize_t count
     }
 }
 
-// The array and the output of an eager call, read and checked.
-struct Arrays {
-    Operand data;
-    Operand out;
-    bool into;
-
-    Arrays(PyObject* data_object, PyObject* out_object) : into(out_object != nullptr && out_object != Py_None) {
-        data.open(data_object, "data", into ? Access::read_out : Access::read);
-        const bool again = into && out.open(out_object, "out", Access::write);
-        data.fetch("data", again);
-        if (into) out.fetch("out", false);
-        refuse_blocked(data, "data");
-        if (into) refuse_blocked(out, "out");
-    }
-    static void refuse_blocked(const Operand& array, const char* name) {
-        if (!array.blocked()) return;
-        throw ValueError(std::string(name) + " (" + array.memory()->desc.repr() +
-                         ") has a blocked layout: reorder it to a plain one first");
-    }
-    // Of elements of another dtype than the data's; `key` holds all but the layouts.
-    template <class Make>
-    PyObject* run(PlanKey& key, const ResultType& type, const Make& make) {
-        check_result_type(type, data);
-        if (into) check_out(out, type, "out");
-        key.push_layout(data.shape(), data.strides());
-        key.push(into ? 1 : 0);
-        if (into) key.push_layout(out.shape(), out.strides());
-        const PlanInUse plan = cached_plan(key, [&] { return plan_step(*make(), data, into ? &out : nullptr); });
-        return run_single(*plan, data, into ? &out : nullptr, "data", get_num_threads(), &type).release();
-    }
-};
-
 PyObject* convert(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
     try {
         static const Signature signature("convert", "(data, dtype, scale=None, shift=None, axis=None, *, out=None)");
@@ -117,8 +83,8 @@ PyObject* convert(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* 
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         ConvertArguments arguments(values.data() + 1);  // may run Python code: before the arrays are fetched
         const chain::Conversion& conversion = arguments.conversion;
-        Arrays arrays(values[0], values[5]);
-        const Number from = number_of(arrays.data, "data.dtype");
+        StepArrays arrays(values[0], values[5]);
+        const Number from = number_of(arrays.data(), "data.dtype");
         const ResultType& type = type_of(conversion.to);
         PlanKey key;
         key.push(kConvertKey);
@@ -128,7 +94,7 @@ PyObject* convert(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* 
         push_factor(key, conversion.shift);
         key.push(conversion.axis ? 1 : 0);
         key.push(conversion.axis.value_or(0));
-        return arrays.run(key, type, [&] { return std::move(arguments).step_from(from); });
+        return arrays.run(key, [&] { return std::move(arguments).step_from(from); }, &type);
     } catch (...) {
         return set_python_error();
     }
@@ -144,8 +110,8 @@ PyObject* byteswap(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
         const auto dtype = py::reinterpret_steal<py::dtype>(data.descr().release());
         std::vector<Words> words = words_of(reinterpret_cast<PyArray_Descr*>(dtype.ptr()));
         const ResultType type = ResultType::of(PyRef::share(swapped(dtype).ptr()));
-        Arrays arrays(values[0], values[1]);
-        if (!arrays.data.has_dtype(reinterpret_cast<PyArray_Descr*>(dtype.ptr()))) {
+        StepArrays arrays(values[0], values[1]);
+        if (!arrays.data().has_dtype(reinterpret_cast<PyArray_Descr*>(dtype.ptr()))) {
             throw std::runtime_error("data was given another dtype by Python code that ran during the call");
         }
         PlanKey key;
@@ -155,7 +121,7 @@ PyObject* byteswap(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
         for (const Words& each : words) {
             for (const std::int64_t number : {each.offset, each.bytes, each.count}) key.push(number);
         }
-        return arrays.run(key, type, [&] { return chain::byteswap(std::move(words)); });
+        return arrays.run(key, [&] { return chain::byteswap(std::move(words)); }, &type);
     } catch (...) {
         return set_python_error();
     }

@@ -9,13 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "call.hpp"
 #include "chain.hpp"
 #include "errors.hpp"
-#include "memory.hpp"
 #include "pad_docs.hpp"
 #include "parse.hpp"
-#include "runtime/threads.hpp"
+#include "step_arrays.hpp"
 #include "step_methods.hpp"
 
 namespace py = pybind11;
@@ -163,7 +161,6 @@ PyObject* pad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
         static const Signature signature("pad", "(data, pad_width, mode='constant', constant_value=0, *, out=None)");
         std::array<PyObject*, kMaxParameters> values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
-        const bool into = values[4] != nullptr && values[4] != Py_None;
         PlanKey key;
         key.push(kPadKey);
         std::optional<chain::Widths> widths;
@@ -186,35 +183,18 @@ PyObject* pad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
             dtype = py::reinterpret_steal<py::object>(probe.descr().release());
             element = element_of(values[3], py::reinterpret_borrow<py::dtype>(dtype));
         }
-        Operand data;
-        Operand out;
-        data.open(values[0], "data", into ? Access::read_out : Access::read);
-        const bool again = into && out.open(values[4], "out", Access::write);
-        data.fetch("data", again);
-        if (into) out.fetch("out", false);
-        for (const Operand* array : {&data, &out}) {
-            if (!array->blocked()) continue;
-            throw ValueError(std::string(array == &data ? "data" : "out") + " (" + array->memory()->desc.repr() +
-                             ") has a blocked layout: reorder it to a plain one first");
-        }
-        if (into) check_out(out, data, "out", "data");
+        StepArrays arrays(values[0], values[4]);
         key.push(element ? 1 : 0);
         if (element) {
-            if (!data.has_dtype(reinterpret_cast<PyArray_Descr*>(dtype.ptr()))) {
+            if (!arrays.data().has_dtype(reinterpret_cast<PyArray_Descr*>(dtype.ptr()))) {
                 throw std::runtime_error("data was given another dtype by Python code that ran during the call");
             }
             for (const std::byte byte : *element->bytes) key.push(static_cast<std::int64_t>(byte));
         }
-        key.push(data.itemsize());
-        key.push_layout(data.shape(), data.strides());
-        key.push(into ? 1 : 0);
-        if (into) key.push_layout(out.shape(), out.strides());
-        const PlanInUse plan = cached_plan(key, [&] {
+        return arrays.run(key, [&] {
             // (Of what is not parsed yet only plain integers are read.)
-            const chain::StepPtr step = chain::pad(widths ? *widths : parse_widths(values[1]), mode, element ? *element : zero(data.itemsize()));
-            return plan_step(*step, data, into ? &out : nullptr);
+            return chain::pad(widths ? *widths : parse_widths(values[1]), mode, element ? *element : zero(arrays.data().itemsize()));
         });
-        return run_single(*plan, data, into ? &out : nullptr, "data", get_num_threads()).release();
     } catch (...) {
         return set_python_error();
     }
