@@ -17,11 +17,12 @@ EXTRAS := demo test lint bench docs
 demo: $(VENV)/stamp-demo
 	$(BIN)/python examples/demo.py
 
+# ARGS=--matrix runs nearly all tests under every instruction set, not only those about kernels.
 test: $(VENV)/stamp-test $(VENV)/stamp-build
 	$(IN_VENV) cmake --preset tests
 	$(IN_VENV) cmake --build --preset tests
 	$(IN_VENV) ctest --preset tests
-	$(BIN)/python scripts/run_tests.py
+	$(BIN)/python scripts/run_tests.py $(ARGS)
 
 lint: $(VENV)/stamp-lint
 	$(IN_VENV) sh scripts/lint.sh

@@ -1,13 +1,16 @@
 """Runs the test suite under every instruction set this machine has, with one thread and with two.
 
+    python scripts/run_tests.py [--matrix] [ARGUMENTS OF PYTEST]
+
 The last pass is the full one: the best instruction set, more examples of each property, the package's doctests, and
-the tests of what neither instruction sets nor threads change. Stops at the first pass that fails and returns its exit
-code. Arguments go to pytest.
+the tests of what neither instruction sets nor threads change. With --matrix the other passes leave out only what
+starts other programs, the integrations and the texts. Stops at the first pass that fails and returns its exit code.
 """
 
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import dnnmove
@@ -16,8 +19,14 @@ ROOT = Path(__file__).resolve().parent.parent
 WORKERS = str(min(8, os.cpu_count() or 1))
 # What starts other programs: shells, clusters, browsers, compilers.
 PROGRAMS = "benchmarks command_line* dask docs examples mpi packaging seen_browser *_backend *_compile"
-# With integrations and texts, what the last pass alone runs.
+# Integrations and texts.
 LAST = f"{PROGRAMS} docstrings help ir_* seen signatures torch_integration*"
+# Messages, objects, memory and processes: tests that are about no kernel.
+OBJECTS = (
+    "array_api bounded_messages chain_pickle data_type dlpack errors fork_* format_tags hints hostile_arguments import "
+    "isa_options keywords memory memory_desc* memory_dlpack memory_ex* onednn_out_of_memory onednn_spelling "
+    "out_of_memory pickle pool profile runtime verbose"
+)
 
 
 def without(names: str) -> list[str]:
@@ -25,11 +34,11 @@ def without(names: str) -> list[str]:
     return [f"--ignore-glob=*/test_{name}.py" for name in names.split()]
 
 
-def passes() -> list[tuple[dict[str, str], list[str]]]:
+def passes(matrix: bool) -> list[tuple[dict[str, str], list[str]]]:
     """What each pass adds to the environment and to pytest's arguments."""
     best, *others = dnnmove.build_info()["isas_available"]
     quick = {"DNNMOVE_TEST_PROFILE": "quick"}
-    some = without(LAST)
+    some = without(LAST if matrix else f"{LAST} {OBJECTS}")
     return [
         *(({"DNNMOVE_ISA": isa, "OMP_NUM_THREADS": "2", **quick}, some) for isa in reversed(others)),
         ({"DNNMOVE_ISA": "scalar", "OMP_NUM_THREADS": "1", **quick}, some),
@@ -39,9 +48,12 @@ def passes() -> list[tuple[dict[str, str], list[str]]]:
 
 
 def main() -> int:
-    for environment, arguments in passes():
-        print("\n===", *(f"{name}={value}" for name, value in environment.items()), flush=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "tests", *arguments, *sys.argv[1:]]
+    given = sys.argv[1:]
+    matrix = given[:1] == ["--matrix"]
+    for environment, arguments in passes(matrix):
+        setting = " ".join(f"{name}={value}" for name, value in environment.items())
+        print(f"\n=== {time.strftime('%H:%M:%S')} {setting}", flush=True)
+        command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "tests", *arguments, *given[matrix:]]
         code = subprocess.run(command, env={**os.environ, **environment}, cwd=ROOT).returncode
         if code != 0:
             return code

@@ -11,6 +11,10 @@ from hypothesis import HealthCheck, settings
 # On a busy machine OpenMP's threads, which wait by spinning, would take most of the time of the tests.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# Where these are set, pytest shows the whole difference of two values that should be equal: of megabytes, for hours.
+for name in ("CI", "BUILD_NUMBER"):
+    os.environ.pop(name, None)
+
 # Some tests start Python in another folder: a relative PYTHONPATH (a build tree's src) must hold there too.
 if os.environ.get("PYTHONPATH"):
     folders = os.environ["PYTHONPATH"].split(os.pathsep)

@@ -39,7 +39,7 @@ def nearest_bfloat16(x):
     """Of int32: ml_dtypes goes by way of float32, which rounds twice."""
     sign = x < 0
     size = np.abs(x.astype(np.int64))
-    bits = np.array([int(value).bit_length() for value in size.ravel()]).reshape(size.shape)
+    bits = np.array([int(value).bit_length() for value in size.ravel()], np.int64).reshape(size.shape)
     drop = np.maximum(bits - 8, 0)
     kept, rest, half = size >> drop, size & ((1 << drop) - 1), (1 << drop) >> 1
     up = (rest > half) | ((rest == half) & (kept & 1 == 1) & (drop > 0))

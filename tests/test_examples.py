@@ -61,18 +61,14 @@ def pixels(x, factor):
 
 # What README's recipes say of themselves: that each gives the bytes of NumPy's way. By a word of the block's code.
 RECIPES = {
-    "images": lambda n: [(n["batch"], np.stack(n["images"]).transpose(0, 3, 1, 2))],
+    "images": lambda n: [(n["batch"], n["planes"] * n["scale"][:, None, None] + n["shift"][:, None, None])],
     "heads": lambda n: [
         (part, n["x"].reshape(2, 16, 3, 4, 8)[:, :, i].transpose(0, 2, 1, 3))
         for i, part in enumerate(n["heads"](n["x"]))
     ],
     "sliding_window_view": lambda n: [(n["columns"], n["windows"].transpose(0, 2, 3, 1, 4, 5).reshape(2, 64, 27))],
     "steps": lambda n: [(n["y"], pixels(n["x"], 2))],
-    "asfortranarray": lambda n: [
-        (n["rows"], n["table"]),
-        (n["turned"], n["weights"].T),
-        (n["swapped"].view("<f4").reshape(10, 20), n["big_endian"]),
-    ],
+    "asfortranarray": lambda n: [(n["rows"], n["table"]), (n["turned"], n["weights"].T)],
 }
 
 
@@ -85,7 +81,8 @@ def test_the_code_in_the_readme_runs_and_says_the_truth():
         for word in [word for word in RECIPES if re.search(rf"\b{word}\b", block) and word not in checked]:
             checked.add(word)
             for result, expected in RECIPES[word](names):
-                assert result.tobytes() == np.ascontiguousarray(expected, result.dtype).tobytes(), word
+                same = result.tobytes() == np.ascontiguousarray(expected, result.dtype).tobytes()
+                assert same, word
                 assert result.flags.c_contiguous
     assert checked == set(RECIPES)
     assert names["heads"].passes == names["steps"].build().passes == 1  # "one trip through memory"
