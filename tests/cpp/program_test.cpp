@@ -163,6 +163,38 @@ TEST(large_enough_for_threads_and_streaming_stores) {
     }
 }
 
+TEST(long_columns_that_are_read_by_groups) {
+    std::mt19937 random(9);
+    constexpr std::int64_t kPitch = 1 << 16;  // rows that share few cache sets
+    const std::int64_t shapes[][3] = {{17, 65, 4}, {100, 97, 4}, {128, 100, 4}, {300, 70, 4}, {1000, 130, 4}, {515, 250, 4},
+                                      {129, 66, 8}, {700, 100, 8}, {65, 81, 16}, {300, 111, 16}};
+    for (const auto& [length, columns, itemsize] : shapes) {
+        Nest nest;
+        nest.itemsize = itemsize;
+        nest.loops = {{length, itemsize, columns * itemsize}, {columns, kPitch, itemsize}};
+        const auto dst_size = static_cast<std::size_t>(length * columns * itemsize);
+        const Bytes src = random_bytes(static_cast<std::size_t>(columns * kPitch), random);
+        PlanOptions options;
+        options.dst_alignment = 1;
+        options.variant.stores = Variant::Stores::nontemporal;
+        const Program program({Transfer{0, 0, nest}}, options);
+        if (kernels_for(options.isa).vector_bytes == 64) {
+            CHECK(program.explain(1).find("source rows in groups of 16") != std::string::npos);
+        }
+        for (const std::size_t shift : {std::size_t{0}, std::size_t{4}, std::size_t{17}}) {
+            for (const int threads : {1, 2}) {
+                Bytes dst(dst_size + 128, std::byte{0x5a});
+                Bytes expected = dst;
+                reference(nest, src.data(), expected.data() + shift);
+                const std::byte* from = src.data();
+                std::byte* to = dst.data() + shift;
+                program.execute(&from, &to, threads);
+                CHECK(dst == expected);
+            }
+        }
+    }
+}
+
 TEST(several_transfers) {
     std::mt19937 random(9);
     const Bytes src = random_bytes(600, random);

@@ -58,6 +58,7 @@ std::string remark_on(const Leaf& leaf) {
         if (leaf.block.network != 0) text += ", networks of " + std::to_string(1 << leaf.block.network);
     }
     if (leaf.turned) text += ", blocked transpose in the first-level cache";
+    if (leaf.b_group != 0) text += ", source rows in groups of " + std::to_string(leaf.b_group);
     if (leaf.streams != 0) text += ", " + std::to_string(leaf.streams) + " streams";
     return text.empty() ? text : text.substr(2);
 }

@@ -86,6 +86,7 @@ struct Leaf {
     std::vector<std::int64_t> dst_rows;
     bool a_chained = false;
     bool b_chained = false;
+    std::int64_t b_group = 0;  // a staged transpose: so many source rows per kernel call; 0: all of a tile
     // rows, runs and gather: the offsets of a chained b repeat after so many rows, so much farther in the source.
     // The table holds one tile's, a tile whole periods.
     std::int64_t b_period = 1;
@@ -139,6 +140,7 @@ private:
         bool fresh;
     };
     void run_leaf(const std::byte* src, std::byte* dst, const Unit& unit, const Unit& next) const noexcept;
+    void stream_asking(const std::byte* stage, std::byte* to, std::int64_t bytes, const std::byte* next) const noexcept;
     void run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
 
     const Kernels* kernels_;
@@ -172,12 +174,18 @@ inline std::int64_t cells_side(Cells cells, const Kernels& kernels) {
     return kernels.vector_bytes / element;
 }
 
+// Of more source rows than these the prefetches for all at once take much of the second-level cache, and their pages
+// most of the first-level TLB.
+inline constexpr std::int64_t kManyRows = 64;
+
 // Source rows of the neighbour that a panel of lines reads, so that its last line is whole.
 inline std::int64_t extra_rows(std::int64_t width) { return 64 / width + (64 % width != 0 ? 1 : 0); }
 
 // No staged unit is longer. The stage holds two of them, and is emptied as soon as it holds
 // kFlushBytes: little enough that reading the next units overlaps with writing it out.
 inline constexpr std::int64_t kMaxUnitBytes = 16 * 1024;
+// But for those of a transpose that reads its source by groups of rows.
+inline constexpr std::int64_t kMaxGroupedBytes = 64 * 1024;
 inline constexpr std::int64_t kFlushBytes = 4 * 1024;
 
 }  // namespace dnnmove

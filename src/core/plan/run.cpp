@@ -80,7 +80,6 @@ namespace {
 // all that was asked for waits in the second-level cache. From the last-level cache: the end of the next
 // tile, because the line of its start may have been read with this one.
 constexpr std::int64_t kAheadBytes = 512;
-constexpr std::int64_t kManyRows = 64;
 constexpr std::int64_t kManyAheadBytes = 3 * 64 - 1;
 constexpr std::int64_t kRowsAheadBytes = 1024;  // of elements that are rows
 constexpr std::int64_t kCachedAheadBytes = 2 * 64 - 1;
@@ -227,8 +226,15 @@ void NestPlan::run_leaf(const std::byte* base, std::byte* dst, const Unit& unit,
                                           : RowsAhead{base + next.src + moved(next.b_tile) * leaf.b.src_stride, rows_of(next.b_tile)};
             if (leaf.kind == KernelKind::transpose) {
                 // What lies before a row's first line must not be streamed: a vector there is not aligned.
-                const KernelStores of_tile{stores.nontemporal && (into_line == 0 || b_start != 0), !near_};
-                kernels_->transpose[width](src, src_rows, dst, dst_rows, a_steps, b_steps, of_tile, ahead);
+                const bool prefetch = !near_ && leaf.b_group == 0;
+                const KernelStores of_tile{stores.nontemporal && (into_line == 0 || b_start != 0), prefetch};
+                const std::int64_t group = leaf.b_group == 0 ? b_steps : leaf.b_group;
+                for (std::int64_t j = 0; j < b_steps;) {
+                    const std::int64_t rows = b_steps - j < 2 * group ? b_steps - j : group;  // what is left goes with the last
+                    kernels_->transpose[width](src, src_rows + j, dst + j * leaf.itemsize, dst_rows, a_steps, rows, of_tile,
+                                               {ahead.src, ahead.rows + j});
+                    j += rows;
+                }
                 return;
             }
             const std::int64_t left = leaf.b.extent - unit.b_tile * leaf.b.tile;
@@ -255,11 +261,28 @@ void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std
     }
 }
 
+// Streams a unit out of the stage, and meanwhile asks for the next one's lines: as much is read as is written. A row of the
+// source may end inside a line, whose begin was asked for with the unit before it.
+void NestPlan::stream_asking(const std::byte* stage, std::byte* to, std::int64_t bytes, const std::byte* next) const noexcept {
+    constexpr std::int64_t kLine = 64;
+    const std::int64_t run = leaf_.a.tile * leaf_.itemsize;
+    for (std::size_t j = 0; bytes > 0; ++j) {
+        if (j < static_cast<std::size_t>(leaf_.b.extent)) {
+            for (std::int64_t k = kLine - 1; k < run + kLine - 1; k += kLine) __builtin_prefetch(next + leaf_.src_rows[j] + k, 0, 2);
+        }
+        const std::int64_t now = std::min(run, bytes);
+        kernels_->stream(stage, to, now);
+        stage += now;
+        to += now;
+        bytes -= now;
+    }
+}
+
 // Units that follow each other in the destination collect in the stage; whole lines leave it, and the
 // bytes of the last, partial line stay for the next units.
 void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
     constexpr std::int64_t kLine = 64;
-    alignas(64) std::byte stage[2 * kMaxUnitBytes + 2 * kLine];
+    alignas(64) std::byte stage[std::max(2 * kMaxUnitBytes, kFlushBytes + kMaxGroupedBytes) + 2 * kLine];
     // Bytes of the destination per step of a and b. (Gathers are never staged.)
     const bool weaves = leaf_.kind == KernelKind::weave;
     const std::int64_t step_bytes = leaf_.kind == KernelKind::rows ? 1 : weaves ? leaf_.a.dst_stride : leaf_.itemsize;
@@ -283,7 +306,11 @@ void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t beg
         if (filled >= kFlushBytes) {
             const std::int64_t rest = phase_of(to + filled);
             const std::int64_t whole = filled - rest;
-            kernels_->stream(stage + phase_of(to), to, whole);
+            if (leaf_.b_group != 0 && k + 1 < end) {
+                stream_asking(stage + phase_of(to), to, whole, src + at.unit(rereading_).src);
+            } else {
+                kernels_->stream(stage + phase_of(to), to, whole);
+            }
             std::memcpy(stage, stage + phase_of(to) + whole, static_cast<std::size_t>(rest));
             to += whole;
             filled = rest;
