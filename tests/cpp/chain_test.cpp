@@ -341,6 +341,41 @@ TEST(nests_that_use_little_of_each_cache_line_are_no_bargain) {
     CHECK(passes(3000) == 2);
 }
 
+TEST(a_search_is_bounded_in_pieces_not_in_time) {
+    // Shuffles of coprime lengths, which never compose: without a bound, all pairs of steps are compared.
+    Chain hard = over({2 * 3 * 5 * 7 * 11 * 13});
+    const std::int64_t factors[] = {2, 3, 5, 7, 11, 13};
+    for (std::size_t k = 0; k < 200; ++k) {
+        hard = k % 2 == 0 ? hard.then(shuffle(0, factors[k % 6] * factors[(k + 1) % 6])) : hard.then(roll(std::int64_t{17}, std::int64_t{0}));
+    }
+    const Folded folded = fold(hard);
+    CHECK(folded.passes > 1);
+    CHECK(folded.cut_short);
+    CHECK(folded.composed <= kMostComposed + 2 * kMaxPieces * hard.levels().size());
+    CHECK(folded.trace().find("the search for the arrays to write to memory ended after") != std::string::npos);
+    for (const Written& written : folded.outputs) CHECK(written.mosaic.dense_nests().size() <= kMaxNests);
+    // A short one is searched to its end.
+    const Folded easy = fold(over({4, 6}).then(shuffle(1, 2)).then(transpose({})).then(split(0, 2)));
+    CHECK(!easy.cut_short && easy.passes == 1 && easy.composed < 32);
+}
+
+TEST(many_pieces_join_as_few_do) {
+    // Every cut that the reshapes make is undone by the next, whatever the number of pieces in between.
+    const auto pieces = [](std::int64_t rows) {
+        return fold(over({rows, 7}).then(reshape({-1})).then(roll(std::int64_t{3}, std::int64_t{0})).then(reshape({7, rows})).then(reshape({-1})).then(roll(std::int64_t{-3}, std::int64_t{0})))
+            .outputs.at(0).mosaic.pieces().size();
+    };
+    CHECK(pieces(5) == 1);
+    CHECK(pieces(64) == 1);
+    std::vector<std::int64_t> lengths(120);
+    for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = 1 + static_cast<std::int64_t>(i * 7 % 5);
+    std::vector<Source> sources;
+    for (const std::int64_t length : lengths) sources.push_back({{length, 3}, {1, length}});
+    const Mosaic joined = Chain(sources, 1).then(concat(0)).start();
+    CHECK(joined.pieces().size() <= lengths.size());
+    CHECK(fold(Chain(sources, 1).then(concat(0)).then(transpose({})).then(transpose({}))).outputs.at(0).mosaic == joined);
+}
+
 TEST(steps_after_a_branch_apply_to_it_and_its_parts) {
     const Chain split3 = over({6, 4}).then(split(0, 3));
     const Chain turned = split3.then(branch(1)).then(transpose({})).then(split(0, 2)).then(reshape({-1}));

@@ -22,13 +22,14 @@ namespace {
 // Steps [first, first + count) of a term, all within one row unless `straddles` (then count is 1
 // and the terms below reach into the next row).
 struct Run {
-    std::int64_t first;
-    std::int64_t count;
-    bool straddles;
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+    bool straddles = false;
 };
+using Runs = ShortList<Run, 8>;
 
 struct Divider {
-    std::vector<Term> terms;  // whose steps `low` does not divide, by falling step
+    Terms terms;  // whose steps `low` does not divide, by falling step
     std::int64_t low;
     std::size_t limit;
     std::vector<std::pair<Positions, Positions>>& out;
@@ -50,12 +51,12 @@ struct Divider {
 
         // The fewest runs of: no repetition, periods from the first step, periods from the first
         // step of the second row.
-        std::optional<std::vector<Run>> best;
+        std::optional<Runs> best;
         std::int64_t from = 0, periods = 0;
         const auto consider = [&](std::int64_t start) {
             const std::int64_t whole = start < 0 ? 0 : (term.extent - start) / period;
             if (start >= 0 && whole < 2) return;
-            std::vector<Run> found;
+            Runs found;
             const std::int64_t begin = std::max<std::int64_t>(start, 0);
             const bool fits =
                 whole == 0 ? append(found, term, second.start, reach, 0, term.extent)
@@ -100,7 +101,7 @@ struct Divider {
     }
 
     // Appends the runs of steps [begin, end); false where there are more than `limit` in all.
-    bool append(std::vector<Run>& runs, const Term& term, std::int64_t start, std::int64_t reach, std::int64_t begin,
+    bool append(Runs& runs, const Term& term, std::int64_t start, std::int64_t reach, std::int64_t begin,
                 std::int64_t end) const {
         for (std::int64_t k = begin; k < end;) {
             if (runs.size() == limit) return false;
@@ -115,7 +116,7 @@ struct Divider {
 
     void emit(Positions first, Positions second, std::size_t level) {
         if (out.size() == limit) fail();
-        second.terms.insert(second.terms.end(), terms.begin() + static_cast<std::ptrdiff_t>(level), terms.end());
+        second.terms.append(terms.begin() + level, terms.end());
         normalize(first);
         normalize(second);
         out.emplace_back(std::move(first), std::move(second));
@@ -124,8 +125,8 @@ struct Divider {
 
 }  // namespace
 
-std::vector<std::pair<Positions, Positions>> divide(const Positions& set, std::int64_t low_length, std::size_t limit) {
-    std::vector<std::pair<Positions, Positions>> out;
+void divide(const Positions& set, std::int64_t low_length, std::size_t limit, std::vector<std::pair<Positions, Positions>>& out) {
+    out.clear();
     Positions high{set.start / low_length, set.offset, {}};
     const Positions low{set.start % low_length, 0, {}};
     Divider divider{{}, low_length, limit, out};
@@ -137,7 +138,6 @@ std::vector<std::pair<Positions, Positions>> divide(const Positions& set, std::i
         }
     }
     divider.walk(high, low, 0);
-    return out;
 }
 
 }  // namespace dnnmove::chain

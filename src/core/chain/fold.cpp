@@ -2,8 +2,9 @@
 //
 // The steps form a tree (a split has several children). For each array that may be written to memory
 // and read again, a search over the nodes below finds the cheapest set of further ones; results are
-// kept per node, so the work is at most nodes x depth compositions. A chain that folds whole, nearly
-// every one, costs a single walk.
+// kept per node, so the work is at most nodes x depth compositions. It ends earlier where no better set
+// is possible, and after a bounded number of pieces with the best found until then. A chain that folds
+// whole, nearly every one, costs a single walk.
 #include "chain/fold.hpp"
 
 #include <algorithm>
@@ -38,6 +39,14 @@ constexpr std::int64_t kLine = 64;                 // bytes
 constexpr std::size_t kFewNests = 16;              // are never fragmented
 constexpr std::int64_t kCachedBytes = 1024 * 1024;  // below this lines stay in the cache between nests
 constexpr std::int64_t kMostTouches = 4;           // of a line of the array by all nests
+
+// A search goes on where fewer nests or fewer bytes may be found; for bytes the longer the more of them may be spared,
+// since a piece is composed in about the time in which that many are written and read.
+constexpr std::size_t kMostForNests = 256;  // pieces composed
+constexpr std::size_t kMostForBytes = 1024;
+constexpr std::int64_t kBytesPerPiece = 16 * 1024;
+
+constexpr std::size_t kMostKept = 4096;  // pieces composed, of which what they make is kept for the walk after the search
 
 constexpr Cost kImpossible{std::numeric_limits<std::size_t>::max(), 0, 0};
 
@@ -92,7 +101,7 @@ public:
         const Mosaic source = chain_.start();
         folded_.sources = static_cast<int>(chain_.sources().size());
         given_ = source.pieces().size() - (source.pieces().empty() ? 0 : 1);
-        search(kSource, Node{0, 0}, source);
+        search(kSource, Node{0, 0}, source, false);
         for (std::size_t step = 0; step <= chain_.steps().size(); ++step) folded_.steps.push_back({heading(step), chain_.levels()[step]->shapes.size(), {}, false});
         std::vector<Mosaic> path;
         emit(kSource, Node{0, 0}, source, 0, 0, path);
@@ -130,21 +139,48 @@ private:
         return cost;
     }
 
-    // The cost of all below `node`, whose array is `mosaic` over the base.
-    Cost search(const Base& base, const Node& node, const Mosaic& mosaic) {
-        if (last(node)) return cost_of(base, mosaic);
-        Cost onward;
+    using Next = std::optional<std::vector<Mosaic>>;
+
+    // What `node` becomes by the next step; nothing where that is more pieces than a mosaic may have.
+    Next compose(const Node& node, const Mosaic& mosaic) {
         try {
-            const std::vector<Mosaic> next = chain_.apply(node.step, node.branch, mosaic);
-            for (std::size_t i = 0; i < next.size(); ++i) onward = sum(onward, search(base, child(node, i), next[i]));
+            Next next = chain_.apply(node.step, node.branch, mosaic);
+            for (const Mosaic& made : *next) folded_.composed += 1 + made.pieces().size();
+            return next;
         } catch (const NotOneView&) {
-            onward = kImpossible;
+            folded_.composed += kMaxPieces;
+            return std::nullopt;
         }
-        // To write this array costs its bytes, whatever is gained by it.
-        if (base == node || (onward.excess == 0 && (onward.bytes == 0 || onward.bytes < mosaic.bytes()))) return onward;
-        Cost here = cost_of(base, mosaic);
+    }
+
+    // The cost of all below `node`, whose array is `mosaic` over the base; `whole`: with no further intermediate.
+    Cost search(const Base& base, const Node& node, const Mosaic& mosaic, bool whole) {
+        if (last(node)) return cost_of(base, mosaic);
+        Cost onward = kImpossible;
+        const auto known = made_.find({base, node});
+        Next fresh = known == made_.end() ? compose(node, mosaic) : std::nullopt;
+        const Next& next = known == made_.end() ? fresh : known->second;
+        if (next) {
+            onward = {};
+            for (std::size_t i = 0; i < next->size() && onward != kImpossible; ++i) {
+                onward = sum(onward, search(base, child(node, i), (*next)[i], whole));
+            }
+        }
+        if (known == made_.end() && folded_.composed <= kMostKept) made_.emplace(std::pair(base, node), std::move(fresh));
+        if (whole || base == node) return onward;
+        // To write this array costs its bytes, whatever is gained by it, and a nest here and for each output.
+        Cost here{0, mosaic.bytes(), 1};
+        const Cost least{0, 0, filled_below(node)};
+        if ((onward.excess == 0 && onward.bytes == 0) || !(sum(here, least) < onward)) return onward;
+        if (onward != kImpossible && folded_.composed > most_for(onward, mosaic.bytes())) {
+            folded_.cut_short = true;
+            return onward;
+        }
+        here = cost_of(base, mosaic);
         here.bytes = mosaic.bytes();
-        const Cost written = sum(here, search_from(node, mosaic));
+        if (!(sum(here, least) < onward)) return onward;
+        const bool last_written = onward != kImpossible && here.excess == onward.excess && onward.bytes - here.bytes < least_below(node.step);
+        const Cost written = sum(here, search_from(node, mosaic, last_written));
         if (written < onward) {
             written_.insert({base, node});
             return written;
@@ -153,12 +189,48 @@ private:
     }
 
     // The cost of all below `node` when its array is an intermediate.
-    Cost search_from(const Node& node, const Mosaic& mosaic) {
-        const auto known = costs_.find(node);
-        if (known != costs_.end()) return known->second;
-        const Cost cost = search(node, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()));
-        costs_.emplace(node, cost);
+    Cost search_from(const Node& node, const Mosaic& mosaic, bool whole) {
+        for (const bool kind : {false, true}) {
+            const auto known = costs_.find({node, kind});
+            if ((whole || !kind) && known != costs_.end()) return known->second;
+        }
+        const Cost cost = search(node, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()), whole);
+        costs_.emplace(std::pair(node, whole), cost);
         return cost;
+    }
+
+    // Pieces that may be composed before a search is content with a cost of `onward`, where writing `bytes` might be
+    // better.
+    static std::size_t most_for(const Cost& onward, std::int64_t bytes) {
+        if (onward.excess > 0) return kMostComposed;
+        if (bytes >= onward.bytes) return kMostForNests;
+        const std::int64_t worth = (onward.bytes - bytes) / kBytesPerPiece;
+        return worth < static_cast<std::int64_t>(kMostComposed - kMostForBytes) ? kMostForBytes + static_cast<std::size_t>(worth) : kMostComposed;
+    }
+
+    // Outputs below `node` that have elements.
+    std::size_t filled_below(const Node& node) const {
+        std::size_t begin = node.branch, end = node.branch + 1;
+        for (std::size_t step = node.step + 1; step < chain_.levels().size(); ++step) {
+            begin = chain_.levels()[step]->begins[begin];
+            end = chain_.levels()[step]->begins[end];
+        }
+        std::size_t count = 0;
+        for (std::size_t i = begin; i < end; ++i) count += element_count(chain_.outputs()[i]) > 0 ? 1 : 0;
+        return count;
+    }
+
+    // The fewest bytes of an array after more than `step` steps, but for the outputs.
+    std::int64_t least_below(std::size_t step) {
+        if (least_.empty()) {
+            least_.assign(chain_.levels().size(), std::numeric_limits<std::int64_t>::max());
+            for (std::size_t k = least_.size() - 1; k-- > 0;) {
+                least_[k] = least_[k + 1];
+                if (k + 2 == least_.size()) continue;
+                for (const Dims& shape : chain_.levels()[k + 1]->shapes) least_[k] = std::min(least_[k], element_count(shape) * chain_.itemsize());
+            }
+        }
+        return least_[step];
     }
 
     // Repeats the walk with the intermediates chosen, and writes down what it finds. `path`: the mosaics
@@ -189,7 +261,8 @@ private:
     void follow(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
                 std::vector<Mosaic>& path) {
         path.push_back(mosaic);
-        const std::vector<Mosaic> next = chain_.apply(node.step, node.branch, mosaic);
+        const auto known = made_.find({base, node});
+        const std::vector<Mosaic> next = known != made_.end() ? std::move(*known->second) : chain_.apply(node.step, node.branch, mosaic);
         for (std::size_t i = 0; i < next.size(); ++i) emit(base, child(node, i), next[i], source, pass, path);
         path.pop_back();
     }
@@ -302,7 +375,9 @@ private:
     const Chain& chain_;
     std::size_t max_nests_;
     std::size_t given_ = 0;  // nests more than one that the sources take
-    std::map<Node, Cost> costs_;
+    std::map<std::pair<Node, bool>, Cost> costs_;  // by node, and whether no further intermediate may be
+    std::map<std::pair<Base, Node>, Next> made_;  // by compose(), the first of them
+    std::vector<std::int64_t> least_;
     std::set<std::pair<Base, Node>> written_;
     Folded folded_;
 };
@@ -328,6 +403,10 @@ std::string Folded::trace() const {
             if (note.written) text += lead + note.why + "\n";
         }
         if (trace.more) text += "    ...\n";
+    }
+    if (cut_short) {
+        text += "the search for the arrays to write to memory ended after " + std::to_string(composed) +
+                " strided boxes with the best it had found; others may take fewer bytes or copies\n";
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (i == kNotes) return text + "...\n";

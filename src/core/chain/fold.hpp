@@ -15,6 +15,10 @@ namespace dnnmove::chain {
 
 inline constexpr std::size_t kMaxNests = 64;
 
+// Pieces that a search may compose while it could still find better intermediates. What a chain needs besides to
+// be folded at all is at most kMaxPieces for each array of its steps, in each of two walks.
+inline constexpr std::size_t kMostComposed = 8192;
+
 // An array that some pass writes: an output, or an intermediate that the next pass reads.
 struct Written {
     Mosaic mosaic;       // its place in the source it is copied from
@@ -62,6 +66,8 @@ struct Folded {
     std::vector<Written> intermediates;  // row-major, in an order in which each source precedes its readers
     std::size_t passes = 1;
     int sources = 1;               // of the chain
+    std::size_t composed = 0;      // pieces that the search made, its measure of work
+    bool cut_short = false;        // the search ended before it had compared all sets of intermediates
     std::vector<StepTrace> steps;  // the input, then the steps
     // Text for explain(): what every step did, and how each output is written.
     std::string trace() const;

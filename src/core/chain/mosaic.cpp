@@ -23,26 +23,9 @@ Piece replaced(const Piece& piece, std::size_t axis, Positions positions) {
 Positions combine(const Positions& high, const Positions& low, std::int64_t low_length) {
     Positions both{high.start * low_length + low.start, high.offset + low.offset, {}};
     for (const Term& term : high.terms) both.terms.push_back(term.scaled(low_length));
-    both.terms.insert(both.terms.end(), low.terms.begin(), low.terms.end());
+    both.terms.append(low.terms.begin(), low.terms.end());
     normalize(both);
     return both;
-}
-
-// Joins `b` to `a` where they differ along one axis only and one box holds both.
-bool join_pieces(Piece& a, const Piece& b) {
-    std::size_t differs = a.axes.size();
-    for (std::size_t axis = 0; axis < a.axes.size(); ++axis) {
-        if (a.axes[axis] == b.axes[axis]) continue;
-        if (differs != a.axes.size()) return false;
-        differs = axis;
-    }
-    if (differs == a.axes.size()) return false;
-    auto joined = chain::joined(a.axes[differs], b.axes[differs], b.offset - a.offset);
-    if (!joined) return false;
-    a.offset += joined->offset;
-    joined->offset = 0;
-    a.axes[differs] = std::move(*joined);
-    return true;
 }
 
 // Axes [old_begin, old_end) of one shape hold the same elements as [new_begin, new_end) of another.
@@ -120,43 +103,15 @@ void Mosaic::add(std::vector<Piece>& pieces, Piece piece) const {
 
 bool Mosaic::empty() const { return std::find(shape_.begin(), shape_.end(), 0) != shape_.end(); }
 
-void Mosaic::join() {
-    if (pieces_.size() > kMaxPieces) {
-        // Of many sources that do not lie alike: neighbours only, since pairs are too many.
-        std::size_t last = 0;
-        for (std::size_t i = 1; i < pieces_.size(); ++i) {
-            if (!join_pieces(pieces_[last], pieces_[i]) && ++last != i) pieces_[last] = std::move(pieces_[i]);
-        }
-        pieces_.resize(last + 1);
-    }
-    // Two that have not grown since the last round tried them stay apart.
-    std::vector<std::size_t> grown(pieces_.size());  // the last round in which each was joined to
-    std::size_t round = 1;
-    for (bool joined = pieces_.size() > 1 && pieces_.size() <= kMaxPieces; joined; ++round) {
-        joined = false;
-        for (std::size_t i = 0; i < pieces_.size(); ++i) {
-            for (std::size_t j = i + 1; j < pieces_.size();) {
-                const bool tried = grown[i] + 1 < round && grown[j] + 1 < round;
-                if (!tried && join_pieces(pieces_[i], pieces_[j])) {
-                    pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(j));
-                    grown.erase(grown.begin() + static_cast<std::ptrdiff_t>(j));
-                    grown[i] = round;
-                    joined = true;
-                } else {
-                    ++j;
-                }
-            }
-        }
-    }
-}
-
 Mosaic Mosaic::transpose(const std::vector<std::size_t>& order) const {
-    Mosaic result = *this;
+    Mosaic result = blank(shape_);
     for (std::size_t axis = 0; axis < order.size(); ++axis) result.shape_[axis] = shape_[order[axis]];
-    for (std::size_t i = 0; i < pieces_.size(); ++i) {
-        for (std::size_t axis = 0; axis < order.size(); ++axis) {
-            result.pieces_[i].axes[axis] = pieces_[i].axes[order[axis]];
-        }
+    result.pieces_.reserve(pieces_.size());
+    for (const Piece& piece : pieces_) {
+        Piece& to = result.pieces_.emplace_back();
+        to.offset = piece.offset;
+        to.axes.reserve(order.size());
+        for (const std::size_t axis : order) to.axes.push_back(piece.axes[axis]);
     }
     return result;
 }
@@ -165,8 +120,10 @@ Mosaic Mosaic::swap_halves(std::size_t axis, std::int64_t low) const {
     if (empty() || low == 1 || low == shape_[axis]) return *this;
     const std::int64_t high = shape_[axis] / low;
     Mosaic result = blank(shape_);
+    std::vector<std::pair<Positions, Positions>> halves;
     for (const Piece& piece : pieces_) {
-        for (const auto& [first, second] : divide(piece.axes[axis], low, kMaxPieces)) {
+        divide(piece.axes[axis], low, kMaxPieces, halves);
+        for (const auto& [first, second] : halves) {
             add(result.pieces_, replaced(piece, axis, combine(second, first, high)));
         }
     }
@@ -228,7 +185,9 @@ Mosaic Mosaic::list(std::size_t axis, const Dims& indices) const {
     if (result.empty()) return result;
     for (const Piece& piece : pieces_) {
         Dims positions, offsets;
+        const std::int64_t first = piece.axes[axis].start, last = piece.axes[axis].last();
         for (std::size_t k = 0; k < indices.size(); ++k) {
+            if (indices[k] < first || indices[k] > last) continue;
             const auto offset = piece.axes[axis].find(indices[k]);
             if (!offset) continue;
             positions.push_back(static_cast<std::int64_t>(k));
@@ -240,6 +199,7 @@ Mosaic Mosaic::list(std::size_t axis, const Dims& indices) const {
         normalize(listed);
         result.pieces_.push_back(replaced(piece, axis, std::move(listed)));
     }
+    result.join();
     return result;
 }
 
@@ -259,7 +219,10 @@ Mosaic Mosaic::windows(std::size_t axis, std::int64_t size, std::int64_t step) c
         result.pieces_.push_back(replaced(piece, axis, Positions::all(count, step * stride)));
         result.pieces_.back().axes.push_back(Positions::all(size, stride));
     }
-    if (result.pieces_.size() == pieces_.size()) return result;
+    if (result.pieces_.size() == pieces_.size()) {
+        result.join();
+        return result;
+    }
     // Any other axis: the k-th elements of all windows, or all elements of the k-th window, one k after another.
     result.pieces_.clear();
     const bool by_window = count < size;
@@ -281,24 +244,36 @@ Mosaic Mosaic::reshape(const Dims& shape) const {
     Mosaic result = blank(shape);
     if (empty()) return result;
 
-    // One axis per group first: pieces that an earlier reshape cut may join there.
+    // One axis per group first: pieces that an earlier reshape cut may join there. They do not where no axes that take
+    // steps come together, since none joined before.
     const std::vector<Group> groups = group_axes(shape_, shape);
+    const auto steps = [](const Dims& lengths, std::size_t begin, std::size_t end) {
+        return std::count_if(lengths.begin() + static_cast<std::ptrdiff_t>(begin), lengths.begin() + static_cast<std::ptrdiff_t>(end),
+                             [](std::int64_t length) { return length > 1; });
+    };
     Mosaic flat;
+    flat.pieces_.reserve(pieces_.size());
     for (const Piece& piece : pieces_) {
         Piece& to = flat.pieces_.emplace_back();
         to.offset = piece.offset;
+        to.axes.reserve(groups.size());
         for (const Group& group : groups) {
-            Positions all;
-            for (std::size_t axis = group.old_begin; axis < group.old_end; ++axis) {
+            if (group.old_end == group.old_begin) {
+                to.axes.emplace_back();
+                continue;
+            }
+            to.axes.push_back(piece.axes[group.old_begin]);
+            Positions& all = to.axes.back();
+            for (std::size_t axis = group.old_begin + 1; axis < group.old_end; ++axis) {
                 all = combine(all, piece.axes[axis], shape_[axis]);
             }
-            to.axes.push_back(std::move(all));
         }
     }
-    flat.join();
+    if (std::ranges::any_of(groups, [&](const Group& group) { return steps(shape_, group.old_begin, group.old_end) > 1; })) flat.join();
 
     // Then the low axes of every group are divided off, last first.
     result.pieces_ = std::move(flat.pieces_);
+    std::vector<std::pair<Positions, Positions>> parts;
     for (std::size_t g = groups.size(); g-- > 0;) {
         const Group& group = groups[g];
         const auto position = static_cast<std::ptrdiff_t>(g);
@@ -307,17 +282,24 @@ Mosaic Mosaic::reshape(const Dims& shape) const {
         }
         for (std::size_t axis = group.new_end; axis-- > group.new_begin + 1;) {
             std::vector<Piece> pieces;
+            pieces.reserve(result.pieces_.size());
             for (const Piece& piece : result.pieces_) {
-                for (auto& [high, low] : divide(piece.axes[g], shape[axis], kMaxPieces)) {
-                    Piece cut = replaced(piece, g, std::move(high));
-                    cut.axes.insert(cut.axes.begin() + position + 1, std::move(low));
+                divide(piece.axes[g], shape[axis], kMaxPieces, parts);
+                for (auto& [high, low] : parts) {
+                    Piece cut{piece.offset + high.offset, {}};
+                    high.offset = 0;
+                    cut.axes.reserve(shape.size());
+                    cut.axes.assign(piece.axes.begin(), piece.axes.begin() + position);
+                    cut.axes.push_back(std::move(high));
+                    cut.axes.push_back(std::move(low));
+                    cut.axes.insert(cut.axes.end(), piece.axes.begin() + position + 1, piece.axes.end());
                     add(pieces, std::move(cut));
                 }
             }
             result.pieces_ = std::move(pieces);
         }
     }
-    result.join();
+    if (std::ranges::any_of(groups, [&](const Group& group) { return steps(shape, group.new_begin, group.new_end) > 1; })) result.join();
     return result;
 }
 

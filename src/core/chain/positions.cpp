@@ -12,7 +12,7 @@ namespace dnnmove::chain {
 namespace {
 
 // Would a term of two positions, `step` apart, meet none of the terms?
-bool fits_among(const std::vector<Term>& terms, std::int64_t step) {
+bool fits_among(const Terms& terms, std::int64_t step) {
     std::int64_t below = 0;
     bool placed = false;
     for (std::size_t i = terms.size(); i-- > 0;) {
@@ -27,7 +27,7 @@ bool fits_among(const std::vector<Term>& terms, std::int64_t step) {
     return placed || step > below;
 }
 
-std::int64_t span(const std::vector<Term>& terms, std::size_t from) {
+std::int64_t span(const Terms& terms, std::size_t from) {
     std::int64_t sum = 0;
     for (std::size_t i = from; i < terms.size(); ++i) sum += terms[i].span();
     return sum;
@@ -52,7 +52,7 @@ std::int64_t inverse(std::int64_t a, std::int64_t m) {
 
 // State of one `cut`: goes down the terms, from the largest step, until a term lies whole inside.
 struct Cutter {
-    const std::vector<Term>& terms;
+    const Terms& terms;
     std::int64_t begin;
     std::int64_t end;
     std::size_t limit;
@@ -88,7 +88,7 @@ struct Cutter {
     }
 
     void emit(Positions set, std::size_t level) {
-        set.terms.insert(set.terms.end(), terms.begin() + static_cast<std::ptrdiff_t>(level), terms.end());
+        set.terms.append(terms.begin() + level, terms.end());
         set.start -= begin;
         add(out, std::move(set), limit);
     }
@@ -97,7 +97,7 @@ struct Cutter {
 // State of one `every`: terms whose step the divisor does not divide keep only some of their steps,
 // together: residues are chosen term by term so that the terms left can still reach a multiple.
 struct Filter {
-    std::vector<Term> open;
+    Terms open;
     std::int64_t divisor;
     std::size_t limit;
     std::vector<Positions>& out;
@@ -205,11 +205,6 @@ Term Term::divided(std::int64_t divisor) const {
     return listed(std::move(positions), listing->offsets);
 }
 
-bool Term::operator==(const Term& other) const {
-    if (extent != other.extent || step != other.step || stride != other.stride) return false;
-    return listing == other.listing || (listing && other.listing && *listing == *other.listing);
-}
-
 Positions Positions::all(std::int64_t length, std::int64_t stride) {
     Positions set;
     if (length != 1) set.terms.push_back(Term{length, 1, stride});
@@ -237,8 +232,8 @@ std::optional<std::int64_t> Positions::find(std::int64_t position) const {
 }
 
 void normalize(Positions& set) {
-    auto& terms = set.terms;
-    std::erase_if(terms, [](const Term& term) { return term.extent == 1; });
+    Terms& terms = set.terms;
+    terms.shorten(static_cast<std::size_t>(std::remove_if(terms.begin(), terms.end(), [](const Term& term) { return term.extent == 1; }) - terms.begin()));
     std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.step > b.step; });
     for (std::size_t i = terms.size(); i-- > 1;) {
         Term& high = terms[i - 1];
@@ -246,7 +241,7 @@ void normalize(Positions& set) {
         if (high.listing || low.listing) continue;
         if (high.step != low.step * low.extent || high.stride != low.stride * low.extent) continue;
         high = Term{high.extent * low.extent, low.step, low.stride};
-        terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
+        terms.erase(i);
     }
 }
 
@@ -297,14 +292,14 @@ std::optional<Positions> joined(const Positions& a, const Positions& b, std::int
     const std::int64_t stride = first ? apart : -apart;
     const std::int64_t begin = first ? a.offset : b.offset + offset;
     if (step == 0) return std::nullopt;
-    const auto normal = [&](std::vector<Term> terms) {
+    const auto normal = [&](Terms terms) {
         Positions both{low.start, begin, std::move(terms)};
         normalize(both);
         return both;
     };
     if (low.terms == high.terms) {
         if (!fits_among(low.terms, step)) return std::nullopt;
-        std::vector<Term> terms = low.terms;
+        Terms terms = low.terms;
         terms.push_back(Term{2, step, stride});
         return normal(std::move(terms));
     }
@@ -314,8 +309,8 @@ std::optional<Positions> joined(const Positions& a, const Positions& b, std::int
     const bool absent_low = low.terms.size() + 1 == high.terms.size();
     const bool absent_high = high.terms.size() + 1 == low.terms.size();
     if (!absent_low && !absent_high && low.terms.size() != high.terms.size()) return std::nullopt;
-    const auto rest = [](const std::vector<Term>& terms, std::size_t from) {
-        return std::span<const Term>(terms).subspan(std::min(from, terms.size()));
+    const auto rest = [](const Terms& terms, std::size_t from) {
+        return std::span<const Term>(terms.data(), terms.size()).subspan(std::min(from, terms.size()));
     };
     if (!std::ranges::equal(rest(low.terms, absent_low ? i : i + 1), rest(high.terms, absent_high ? i : i + 1))) return std::nullopt;
     if ((i < low.terms.size() && low.terms[i].listing) || (i < high.terms.size() && high.terms[i].listing)) return std::nullopt;
@@ -329,9 +324,9 @@ std::optional<Positions> joined(const Positions& a, const Positions& b, std::int
     if (step != low_extent * shape.step || stride != low_extent * shape.stride) return std::nullopt;
     // The grown term must stay below the next larger step.
     const Term grown{low_extent + high_extent, shape.step, shape.stride};
-    const std::vector<Term>& longer = absent_low ? high.terms : low.terms;
+    const Terms& longer = absent_low ? high.terms : low.terms;
     if (i > 0 && longer[i - 1].step <= grown.span() + span(longer, i + 1)) return std::nullopt;
-    std::vector<Term> terms = longer;
+    Terms terms = longer;
     terms[i] = grown;
     return normal(std::move(terms));
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "chain/short_list.hpp"
 #include "view/dims.hpp"
 
 namespace dnnmove::chain {
@@ -22,9 +23,9 @@ struct Listing {
 // `extent` positions, `step` elements of the axis apart; their bytes lie `stride` bytes apart in
 // the source (0 and negative allowed). step > 0. Or those of a listing, whose common divisor is `step`.
 struct Term {
-    std::int64_t extent;
-    std::int64_t step;
-    std::int64_t stride;
+    std::int64_t extent = 1;
+    std::int64_t step = 1;
+    std::int64_t stride = 0;
     std::shared_ptr<const Listing> listing = nullptr;
 
     // Of a listing, or the plain term that says the same. Neither is empty.
@@ -41,8 +42,13 @@ struct Term {
     Term scaled(std::int64_t factor) const;
     Term divided(std::int64_t divisor) const;
 
-    bool operator==(const Term& other) const;
+    bool operator==(const Term& other) const {
+        return extent == other.extent && step == other.step && stride == other.stride &&
+               (listing == other.listing || (listing && other.listing && *listing == *other.listing));
+    }
 };
+
+using Terms = ShortList<Term, 2>;
 
 // The positions start + sum of the terms' k_i-th positions, 0 <= k_i < extent_i, which lie at byte
 // offset + sum of the terms' k_i-th offsets of the source.
@@ -52,7 +58,7 @@ struct Term {
 struct Positions {
     std::int64_t start = 0;
     std::int64_t offset = 0;
-    std::vector<Term> terms;
+    Terms terms;
 
     // Every position of an axis of `length` (>= 1), `stride` bytes apart.
     static Positions all(std::int64_t length, std::int64_t stride);
@@ -74,8 +80,9 @@ void normalize(Positions& set);
 std::vector<Positions> cut(const Positions& set, std::int64_t begin, std::int64_t end, std::size_t limit);
 
 // Every position as high * low_length + low: `first` holds high (and the offset), `second` low.
-// Head, middle and tail become sets of their own where the digits straddle a multiple of low_length.
-std::vector<std::pair<Positions, Positions>> divide(const Positions& set, std::int64_t low_length, std::size_t limit);
+// Head, middle and tail become sets of their own where the digits straddle a multiple of low_length. `out`, emptied
+// first, gets them: its memory serves many calls.
+void divide(const Positions& set, std::int64_t low_length, std::size_t limit, std::vector<std::pair<Positions, Positions>>& out);
 
 // The positions that `step` divides, divided by it.
 std::vector<Positions> every(const Positions& set, std::int64_t step, std::size_t limit);
