@@ -14,7 +14,7 @@ const Kernels& avx512_kernels() {
         kernels.gather_bytes = 16;
         kernels.transpose_cells = transpose_cells<Simd512>;
         kernels.gather_windows = 1;
-        kernels.gather = gather_one_window;
+        kernels.gather = by_reference<gather_one_window>;
         return kernels;
     }();
     return table;

@@ -18,7 +18,7 @@ const Kernels& avx512_vbmi_kernels() {
         kernels.packs_cells = true;
         kernels.gather_windows = 2;
         kernels.gather = gather_two_windows;
-        kernels.weave = weave;
+        kernels.weave = by_reference<weave>;
         kernels.exchange = exchange;
         return kernels;
     }();

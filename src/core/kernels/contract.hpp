@@ -166,22 +166,22 @@ struct Kernels {
     int gather_windows;  // source windows per step: 1 or 2
 
     // Copies rows of `bytes` bytes each.
-    void (*copy_rows)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows,
+    void (*copy_rows)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows,
                       KernelStores stores) noexcept;
     // Copies rows of `bytes` bytes each, in order, by vectors that may also write what follows a row, up to
     // `room` bytes from its start, where other rows come or what a caller writes later; never behind
     // the last row. Both strides are `bytes` at least. nontemporal: every row is whole lines.
-    void (*copy_strips)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows, std::int64_t room,
+    void (*copy_strips)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows, std::int64_t room,
                         KernelStores stores) noexcept;
     // Copies a.extent x b.extent runs of 1 to 64 bytes each.
-    void (*copy_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
+    void (*copy_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                       KernelStores stores) noexcept;
     // The same copy, for runs that lie closer along b than along a in the source, and without gaps along a in
     // the destination: (a.extent * bytes + 128) * b.extent is at most kMaxTurnedBytes and b.extent at most 64.
-    void (*turn_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
+    void (*turn_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                       KernelStores stores) noexcept;
     // Repeats one element of `bytes` (1 to kMaxFillBytes) bytes a.extent times, contiguously; b.extent such fills.
-    void (*fill)(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
+    void (*fill)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                  KernelStores stores) noexcept;
     // Transposes: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * width], i in [0, rows_out),
     // j in [0, rows_in). Indexed by log2(width), width 1 to 16 bytes.
@@ -211,14 +211,14 @@ struct Kernels {
     bool packs_cells;  // it takes tiles of elements of packed_element bytes, whatever their cells
     // a.extent >= block.loop_steps steps of the block loop, b times; the last block of a row may repeat
     // part of the one before it. Non-temporal stores are used from the first step on that starts a line.
-    void (*gather)(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,
+    void (*gather)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b,
                    KernelStores stores) noexcept;
     // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least 64) bytes each, elements of `width`
     // bytes, or with `deal` deals one out to as many; the separate streams lie `pitch` apart. The
     // two `permutes` are a round's: weave_permutes (plan/gather_table.hpp) makes them.
     // b.extent times. Null where gathers are the better way.
     void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
-                  std::int64_t bytes, std::int64_t pitch, KernelLoop b, KernelStores stores) noexcept;
+                  std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept;
     // `blocks` blocks between the buffers at `srcs` and those at `dsts`. nontemporal: every vector of the
     // destination lies on a line. prefetch: every source so many bytes ahead. Null where the ISA has no
     // permute of two vectors' bytes.

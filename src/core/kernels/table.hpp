@@ -1,6 +1,7 @@
 // Makes the kernel table of one vector type.
 #pragma once
 
+#include "kernels/by_reference.hpp"
 #include "kernels/fill.hpp"
 #include "kernels/lines.hpp"
 #include "kernels/rows.hpp"
@@ -17,11 +18,11 @@ constexpr Kernels make_table(Isa isa) {
     Kernels table{};
     table.isa = isa;
     table.vector_bytes = Simd::kBytes;
-    table.copy_rows = copy_rows<Simd>;
-    table.copy_strips = copy_strips<Simd>;
-    table.copy_runs = copy_runs<Simd>;
-    table.turn_runs = turn_runs<Simd>;
-    table.fill = fill<Simd>;
+    table.copy_rows = by_reference<copy_rows<Simd>>;
+    table.copy_strips = by_reference<copy_strips<Simd>>;
+    table.copy_runs = by_reference<copy_runs<Simd>>;
+    table.turn_runs = by_reference<turn_runs<Simd>>;
+    table.fill = by_reference<fill<Simd>>;
     table.transpose[0] = transpose<Simd, 1>;
     table.transpose[1] = transpose<Simd, 2>;
     table.transpose[2] = transpose<Simd, 4>;
