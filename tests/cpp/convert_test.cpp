@@ -4,6 +4,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "check.hpp"
@@ -225,7 +226,34 @@ TEST(walks_over_random_nests) {
 
 TEST(walks_over_many_blocks) {
     std::mt19937 random(14);
-    for (int round = 0; round < 12; ++round) check_problem(random_problem(random, 300000), random);
+    for (int round = 0; round < 30; ++round) check_problem(random_problem(random, 300000), random);
+}
+
+// Rows of the destination that blocks bring piece by piece, at any place within a line.
+TEST(rows_go_on_in_the_next_block) {
+    std::mt19937 random(16);
+    auto swap = std::make_shared<Sink>();
+    swap->src_bytes = swap->dst_bytes = 4;
+    swap->swapped = {{0, 4, 1}};
+    auto narrow = std::make_shared<Sink>();
+    narrow->src_bytes = 4;
+    narrow->dst_bytes = 2;
+    narrow->conversion = Sink::Conversion{Number::f32, Number::bf16};
+    for (const auto& sink : {swap, narrow}) {
+        const std::int64_t to = sink->dst_bytes;
+        const Nest transposed{{{491, 4, 703 * to, nullptr}, {701, 4 * 491, to, nullptr}}, 0, 0, 4};
+        const Nest runs{{{40, 4 * 37, 37 * 90 * to, nullptr}, {90, 4 * 37 * 40, 37 * to, nullptr}, {37, 4, to, nullptr}}, 0, 0, 4};
+        for (const Nest& nest : {transposed, runs}) {
+            const Problem problem{nest, nullptr, sink, 4 * 491 * 703, static_cast<std::size_t>(491 * 703 * to)};
+            check_problem(problem, random);
+            PlanOptions options;
+            options.dst_alignment = 4;
+            options.variant.stores = Variant::Stores::nontemporal;
+            Transfer transfer{0, 0, problem.nest};
+            transfer.sink = problem.sink;
+            CHECK(Program({std::move(transfer)}, options).explain(1).find("by whole lines") != std::string::npos);
+        }
+    }
 }
 
 TEST(elements_of_many_words) {

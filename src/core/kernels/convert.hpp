@@ -87,24 +87,36 @@ void convert(const std::byte* src, std::byte* dst, std::int64_t count, const Sca
     convert_numbers<Numbers, from, to, true>(src, dst, count, scales, shifts, 0, nontemporal);
 }
 
-// The other byte order of words of `bytes` bytes.
-inline void swap_word(const std::byte* src, std::byte* dst, std::int64_t bytes) {
-    std::byte word[16];
-    for (std::int64_t k = 0; k < bytes; ++k) word[k] = src[bytes - 1 - k];
-    std::memcpy(dst, word, static_cast<std::size_t>(bytes));
-}
-
+// The other byte order of words of `bytes` bytes; `src` and `dst` are the same or apart. Where they are apart, the
+// vectors at the ends overlap.
 template <class Simd>
 void swap_words(const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t bytes, bool nontemporal) noexcept {
+    constexpr std::int64_t kBytes = Simd::kBytes;
     const std::int64_t end = count * bytes;
+    const auto ordinary = [&](std::int64_t at) { Simd::store(dst + at, Simd::swap_words(Simd::load(src + at), bytes)); };
     std::int64_t at = 0;
-    if (nontemporal && reinterpret_cast<std::uintptr_t>(dst) % static_cast<std::uintptr_t>(bytes) == 0) {
-        for (; at < end && (reinterpret_cast<std::uintptr_t>(dst + at) & 63) != 0; at += bytes) swap_word(src + at, dst + at, bytes);
-        for (; at + Simd::kBytes <= end; at += Simd::kBytes) Simd::stream(dst + at, Simd::swap_words(Simd::load(src + at), bytes));
-    } else {
-        for (; at + Simd::kBytes <= end; at += Simd::kBytes) Simd::store(dst + at, Simd::swap_words(Simd::load(src + at), bytes));
+    if (src == dst || end < kBytes) {
+        for (; at + kBytes <= end; at += kBytes) ordinary(at);
+        if (at == end) return;
+        alignas(64) std::byte rest[kBytes] = {};
+        std::memcpy(rest, src + at, static_cast<std::size_t>(end - at));
+        Simd::store(rest, Simd::swap_words(Simd::load(rest), bytes));
+        std::memcpy(dst + at, rest, static_cast<std::size_t>(end - at));
+        return;
     }
-    for (; at < end; at += bytes) swap_word(src + at, dst + at, bytes);
+    const auto address = reinterpret_cast<std::uintptr_t>(dst);
+    if (nontemporal && address % static_cast<std::uintptr_t>(bytes) == 0) {
+        const auto head = static_cast<std::int64_t>(-address & 63);
+        for (; at < head && at + kBytes <= end; at += kBytes) ordinary(at);
+        if (at >= head) {
+            for (at = head; at + kBytes <= end; at += kBytes) {
+                Simd::stream(dst + at, Simd::swap_words(Simd::load(src + at), bytes));
+            }
+        }
+    } else {
+        for (; at + kBytes <= end; at += kBytes) ordinary(at);
+    }
+    if (at < end) ordinary(end - kBytes);
 }
 
 template <class Numbers, std::size_t from, std::size_t... to>

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "plan/canonical.hpp"
+#include "plan/carried_lines.hpp"
 #include "runtime/heap_bytes.hpp"
 
 namespace dnnmove {
@@ -14,8 +15,12 @@ constexpr std::int64_t kLine = 64;                 // bytes
 constexpr std::int64_t kRunBytes = 4 * kLine;      // of source and destination that a block covers in a row, at least
 constexpr std::int64_t kLongRun = 8 * kLine;       // of the destination: worth streaming wherever it starts
 constexpr std::int64_t kDirectBytes = 2 * kLine;   // of a run of the source that needs no stage
+constexpr std::int64_t kDirectRunBytes = 1024;     // of such runs that a block far away covers in a row, at least
 constexpr std::int64_t kBlockBytes = 64 * 1024;    // of the destination
+constexpr std::int64_t kFarBlockBytes = 192 * 1024;
 constexpr std::int64_t kShortSpan = 64;            // elements that take the same parameters, too few for a call of their own
+constexpr std::int64_t kMostLines = 2048;          // of the source that are asked for ahead of a block
+constexpr std::int64_t kStreamBytes = 4096;        // of a run that the hardware follows
 constexpr std::int64_t kMostParts = 1024;          // of a table of offsets
 constexpr std::int64_t kPatternElements = 1024;    // of a pattern of parameters, at least
 
@@ -32,10 +37,12 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + s
 }  // namespace
 
 BlockWalk::BlockWalk(const Nest& nest, const Nest* parameters, std::shared_ptr<const Sink> sink, const PlanContext& context)
-    : conversions_(&conversions_for(context.kernels->isa)),
+    : kernels_(context.kernels),
+      conversions_(&conversions_for(context.kernels->isa)),
       sink_(std::move(sink)),
       src_offset_(nest.src_offset),
-      dst_offset_(nest.dst_offset) {
+      dst_offset_(nest.dst_offset),
+      far_(context.beyond_cache) {
     if (parameters != nullptr) parameter_offset_ = parameters->dst_offset;
     add_loops(nest, parameters);
     order_loops();
@@ -51,6 +58,7 @@ BlockWalk::BlockWalk(const Nest& nest, const Nest* parameters, std::shared_ptr<c
         bytes_ *= loop.extent;
     }
     if (!direct_) plan_blocks(context);
+    list_lines();
 }
 
 // Loops of one step vanish; those that go back in the destination are walked from the end.
@@ -124,7 +132,9 @@ bool BlockWalk::is_direct() const {
 }
 
 void BlockWalk::choose_tiles() {
-    const std::int64_t most = std::max<std::int64_t>(1, std::min(kStageBytes / sink_->src_bytes, kBlockBytes / sink_->dst_bytes));
+    const std::int64_t stage = far_ ? kFarStageBytes : kStageBytes;
+    const std::int64_t block = far_ ? kFarBlockBytes : kBlockBytes;
+    const std::int64_t most = std::max<std::int64_t>(1, std::min(stage / sink_->src_bytes, block / sink_->dst_bytes));
     std::int64_t elements = 1;
     // Tiles of `want` steps, as far as the block has room.
     const auto grow = [&](WalkLoop& loop, std::int64_t want) {
@@ -141,6 +151,9 @@ void BlockWalk::choose_tiles() {
             if (loops_[k].tile < loops_[k].extent) break;
             run *= loops_[k].extent;
         }
+    }
+    if (!direct_ || far_) {
+        const std::int64_t least = direct_ ? kDirectRunBytes : kRunBytes;
         std::vector<WalkLoop*> by_source;
         for (WalkLoop& loop : loops_) {
             if (loop.src_table.empty() && loop.src_stride != 0) by_source.push_back(&loop);
@@ -150,8 +163,8 @@ void BlockWalk::choose_tiles() {
         std::int64_t near = sink_->src_bytes;  // bytes of the source that the block covers in a row, but for gaps within lines
         for (WalkLoop* loop : by_source) {
             const std::int64_t stride = std::abs(loop->src_stride);
-            if (near >= kRunBytes || (stride >= kLine && stride > near)) break;
-            grow(*loop, (kRunBytes + stride - 1) / stride);
+            if (near >= least || (stride >= kLine && stride > near)) break;
+            grow(*loop, (least + stride - 1) / stride);
             near = std::max(near, stride * loop->tile);
             if (loop->tile < loop->extent) break;
         }
@@ -217,7 +230,22 @@ void BlockWalk::choose_stores(const PlanContext& context) {
         const bool within = &loop >= loops_.data() + k;
         lines = lines && loop.dst_table.empty() && (within || loop.dst_stride % kLine == 0);
     }
+    carries_ = far_ && !lines && can_carry(k, run);
+    if (carries_) return;
     nontemporal_ = context.stream_rows && (run * sink_->dst_bytes >= kLongRun || lines);
+}
+
+// Whether rows of `run` elements, within the loops from `outermost` on, are to be written by whole lines.
+bool BlockWalk::can_carry(std::size_t outermost, std::int64_t run) {
+    if (std::any_of(loops_.begin(), loops_.end(), [](const WalkLoop& loop) { return !loop.dst_table.empty(); })) return false;
+    if (outermost == loops_.size()) return false;  // single elements
+    if (parameters_ == Parameters::by_span && loops_.back().parameter_stride != 0) return false;
+    std::int64_t rows = 1;
+    for (std::size_t k = 0; k < outermost; ++k) rows *= loops_[k].tile;
+    // Runs of the source that follow each other in the destination go on with one row.
+    row_loop_ = direct_ && rows > CarriedLines::kRows ? 0 : outermost;
+    if (direct_) return loops_.back().tile * sink_->dst_bytes <= CarriedLines::kPieceBytes;
+    return rows <= CarriedLines::kRows && run * sink_->dst_bytes <= CarriedLines::kPieceBytes;
 }
 
 void BlockWalk::plan_blocks(const PlanContext& context) {
@@ -253,9 +281,43 @@ void BlockWalk::plan_blocks(const PlanContext& context) {
     }
 }
 
+// The hardware does not see where the next block's short runs begin.
+void BlockWalk::list_lines() {
+    if (!far_) return;
+    std::vector<const WalkLoop*> loops;
+    for (const WalkLoop& loop : loops_) {
+        if (!loop.src_table.empty() && loop.tile > 1) return;
+        if (loop.tile > 1 && loop.src_stride != 0) loops.push_back(&loop);
+    }
+    std::sort(loops.begin(), loops.end(),
+              [](const WalkLoop* a, const WalkLoop* b) { return std::abs(a->src_stride) < std::abs(b->src_stride); });
+    std::int64_t first = 0;                    // of a run, from the block's base
+    std::int64_t run = sink_->src_bytes;       // bytes
+    std::size_t k = 0;
+    for (; k < loops.size() && std::abs(loops[k]->src_stride) <= std::max(run, kLine); ++k) {
+        const std::int64_t reach = loops[k]->src_stride * (loops[k]->tile - 1);
+        first += std::min<std::int64_t>(reach, 0);
+        run += std::abs(reach);
+    }
+    std::int64_t runs = 1;
+    for (std::size_t j = k; j < loops.size(); ++j) runs *= loops[j]->tile;
+    if (runs * (run / kLine + 2) > kMostLines || (direct_ && run > kStreamBytes)) return;
+    Dims starts{first};
+    for (; k < loops.size(); ++k) {
+        const std::size_t count = starts.size();
+        for (std::int64_t step = 1; step < loops[k]->tile; ++step) {
+            for (std::size_t i = 0; i < count; ++i) starts.push_back(starts[i] + step * loops[k]->src_stride);
+        }
+    }
+    for (const std::int64_t start : starts) {
+        for (std::int64_t at = 0; at < run - 1; at += kLine) ahead_.push_back(start + at);
+        ahead_.push_back(start + run - 1);
+    }
+}
+
 std::size_t BlockWalk::memory() const {
     std::size_t bytes = sizeof *this + heap_bytes(loops_) + heap_bytes(scale_pattern_) + heap_bytes(shift_pattern_) +
-                        heap_bytes(plans_) + heap_bytes(sink_->scale) + heap_bytes(sink_->shift);
+                        heap_bytes(plans_) + heap_bytes(ahead_) + heap_bytes(sink_->scale) + heap_bytes(sink_->shift);
     for (const WalkLoop& loop : loops_) {
         bytes += heap_bytes(loop.src_table) + heap_bytes(loop.dst_table) + heap_bytes(loop.parameter_table);
     }
@@ -277,7 +339,9 @@ std::string BlockWalk::describe() const {
     } else {
         text += std::to_string(elements * sink_->src_bytes) + " bytes staged by " + plans_.front().describe();
     }
-    return text + ", " + (nontemporal_ ? "nontemporal" : "cached") + " stores of the results, " + std::to_string(bytes_) + " bytes";
+    const char* const stores = carries_ ? "nontemporal stores of the results by whole lines, "
+                               : nontemporal_ ? "nontemporal stores of the results, " : "cached stores of the results, ";
+    return text + ", " + stores + std::to_string(bytes_) + " bytes";
 }
 
 }  // namespace dnnmove

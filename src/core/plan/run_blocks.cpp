@@ -1,8 +1,11 @@
 // Executes a walk over blocks: moves each into the stage, and lets the sink take it to the destination.
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "plan/block_walk.hpp"
+#include "plan/carried_lines.hpp"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
@@ -71,22 +74,59 @@ BlockWalk::Block BlockWalk::block_at(std::int64_t unit) const noexcept {
     return block;
 }
 
+// What a walk beyond the caches needs: too much for the stacks of some threads.
+struct BlockWalk::FarScratch {
+    alignas(64) std::byte stage[kFarStageBytes];
+    CarriedLines lines;
+};
+
 void BlockWalk::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
-    alignas(64) std::byte stage[kStageBytes];
     const PlainFloats floats;
-    for (std::int64_t unit = begin; unit < end; ++unit) run_block(src, dst, stage, block_at(unit));
+    if (!far_) {
+        alignas(64) std::byte stage[kStageBytes];
+        return run_blocks(src, dst, begin, end, stage, nullptr);
+    }
+    const std::unique_ptr<FarScratch> scratch(new (std::nothrow) FarScratch);
+    if (scratch == nullptr) return run_on_stack(src, dst, begin, end);
+    run_blocks(src, dst, begin, end, scratch->stage, carries_ ? &scratch->lines : nullptr);
 }
 
-void BlockWalk::run_block(const std::byte* src, std::byte* dst, std::byte* stage, const Block& block) const noexcept {
-    if (direct_) return finish_runs(src + block.src, dst + block.dst, stage, block);
-    const NestPlan& plan = plans_[static_cast<std::size_t>(block.plan)];
-    plan.run(src + block.src, stage, 0, plan.units());
-    if (sink_->conversion && !sink_->swapped.empty()) swap(stage, stage, block.elements, false);
-    finish_runs(stage, dst + block.dst, stage, block);
+// A run cannot fail, whatever memory is left.
+[[gnu::noinline]] void BlockWalk::run_on_stack(const std::byte* src, std::byte* dst, std::int64_t begin,
+                                               std::int64_t end) const noexcept {
+    FarScratch scratch;
+    run_blocks(src, dst, begin, end, scratch.stage, carries_ ? &scratch.lines : nullptr);
+}
+
+void BlockWalk::run_blocks(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end, std::byte* stage,
+                           CarriedLines* lines) const noexcept {
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+        const Block block = block_at(unit);
+        Ahead ahead{nullptr, 0, 0};
+        if (!ahead_.empty() && unit + 1 < end) ahead.src = src + block_at(unit + 1).src;
+        if (direct_) {
+            finish_runs(src + block.src, dst + block.dst, stage, block, ahead, lines);
+            continue;
+        }
+        const NestPlan& plan = plans_[static_cast<std::size_t>(block.plan)];
+        plan.run(src + block.src, stage, 0, plan.units());
+        if (sink_->conversion && !sink_->swapped.empty()) swap(stage, stage, block.elements, false);
+        finish_runs(stage, dst + block.dst, stage, block, ahead, lines);
+    }
+    if (lines != nullptr) lines->finish(*kernels_);
+}
+
+// Asks for the lines of the next block that are due when so many elements of this one have left.
+void BlockWalk::prefetch(Ahead& ahead, std::int64_t elements, const Block& block) const noexcept {
+    if (ahead.src == nullptr) return;
+    ahead.elements += elements;
+    const auto due = static_cast<std::size_t>(static_cast<std::int64_t>(ahead_.size()) * ahead.elements / block.elements);
+    for (; ahead.line < due; ++ahead.line) __builtin_prefetch(ahead.src + ahead_[ahead.line]);
 }
 
 // `src`: the block in the stage, or in the source where that is not used.
-void BlockWalk::finish_runs(const std::byte* src, std::byte* dst, std::byte* stage, const Block& block) const noexcept {
+void BlockWalk::finish_runs(const std::byte* src, std::byte* dst, std::byte* stage, const Block& block,
+                            Ahead ahead, CarriedLines* lines) const noexcept {
     // The loops of one run of the destination.
     std::size_t around = loops_.size();
     std::int64_t run = 1;
@@ -110,8 +150,13 @@ void BlockWalk::finish_runs(const std::byte* src, std::byte* dst, std::byte* sta
         stage_stride *= block.steps[k];
     }
     std::int64_t parameter = block.parameter;
+    std::int64_t row = 0;
     for (;;) {
-        if (scattered) {
+        prefetch(ahead, run, block);
+        if (lines != nullptr) {
+            finish_run(src, lines->room(), stage, run, parameter);
+            lines->put(row, lines->room(), dst, run * sink_->dst_bytes, *kernels_);
+        } else if (scattered) {
             finish_scattered(src, dst, stage, run, parameter);
         } else {
             finish_run(src, dst, stage, run, parameter);
@@ -123,7 +168,10 @@ void BlockWalk::finish_runs(const std::byte* src, std::byte* dst, std::byte* sta
             src += (1 - back) * src_strides[k];
             dst += (1 - back) * loop.dst_stride;
             parameter += (1 - back) * loop.parameter_stride;
-            if (back == 0) break;
+            if (back == 0) {
+                row += k < row_loop_ ? 1 : 0;
+                break;
+            }
             at[k] = 0;
         }
         if (k == static_cast<std::size_t>(-1)) return;
