@@ -10,9 +10,9 @@ Add a step: put more elements around the data.
 
 Parameters
 ----------
-pad_width : int, pair of int, or sequence of pairs
-    How many elements before and after: one width for all, (before, after) for all axes, or one pair
-    for each axis.
+pad_width : int, pair of int, sequence of pairs, or dict
+    How many elements before and after: one width for all, (before, after) for all axes, one pair
+    for each axis, or a width or a pair by axis.
 mode : {"constant", "edge", "reflect", "wrap"}, default "constant"
     What the new elements are.
 constant_value : scalar, default 0
@@ -26,6 +26,8 @@ Raises
 ------
 TypeError
     A width is no integer, or `constant_value` is no element of the dtype.
+numpy.exceptions.AxisError
+    A dict names an axis that the data has not.
 ValueError
     `pad_width` does not fit, the dtype does not hold the constant, or an empty axis is padded in
     another mode.
@@ -45,9 +47,9 @@ Parameters
 data : array
     NumPy array of any strides, torch tensor, Memory, or any CPU object with
     ``__dlpack__``; any dtype of fixed size.
-pad_width : int, pair of int, or sequence of pairs
-    How many elements before and after: one width for all, (before, after) for all axes, or one pair
-    for each axis. At least 0.
+pad_width : int, pair of int, sequence of pairs, or dict
+    How many elements before and after: one width for all, (before, after) for all axes, one pair
+    for each axis, or a width or a pair by axis, as in ``{-1: (2, 3)}``, and none elsewhere. At least 0.
 mode : {"constant", "edge", "reflect", "wrap"}, default "constant"
     What the new elements are: all one value, the first and the last element, the mirror image without
     these, or the elements from the other end.
@@ -65,6 +67,8 @@ Raises
 ------
 TypeError
     An argument has the wrong type, or the dtype refers to Python objects.
+numpy.exceptions.AxisError
+    A dict names an axis that the data has not.
 ValueError
     `pad_width` does not fit the data, the dtype does not hold `constant_value` exactly, an empty axis
     is padded in another mode than "constant", or `out` does not fit.

@@ -11,6 +11,7 @@
 
 #include "chain.hpp"
 #include "errors.hpp"
+#include "ops/ops.hpp"
 #include "pad_docs.hpp"
 #include "parse.hpp"
 #include "step_arrays.hpp"
@@ -27,9 +28,29 @@ enum class Form : std::int64_t { one, pair, pairs };
 
 bool is_list(PyObject* object) { return PyTuple_Check(object) || PyList_Check(object); }
 
-// NumPy's forms: a width, a pair, or pairs.
-chain::Widths parse_widths(PyObject* object) {
-    constexpr const char* kName = "pad_width";
+constexpr const char* kName = "pad_width";
+
+// A width or a pair by axis: pairs for all `ndim` axes. May run Python code, which must not change the dict under way.
+std::vector<Dims> pairs_by_axis(PyObject* dict, std::size_t ndim) {
+    std::vector<Dims> pairs(ndim, Dims{0, 0});
+    std::vector<bool> given(ndim);
+    const PyRef items = checked(PyDict_Items(dict));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+        PyObject* const item = PyList_GET_ITEM(items.get(), i);
+        const std::int64_t key = parse_integer(PyTuple_GET_ITEM(item, 0), "an axis of pad_width");
+        const std::size_t axis = ops::normalize_axis(key, ndim, "an axis of pad_width");
+        if (given[axis]) throw ValueError("pad_width (" + short_repr(dict) + ") must name an axis once, but names " + std::to_string(axis) + " twice");
+        given[axis] = true;
+        PyObject* const widths = PyTuple_GET_ITEM(item, 1);
+        const std::string name = std::string(kName) + "[" + std::to_string(key) + "]";
+        pairs[axis] = is_list(widths) ? parse_integers(widths, name) : Dims{parse_integer(widths, name)};
+    }
+    return pairs;
+}
+
+// NumPy's forms: a width, a pair, or pairs; by axis, of `ndim` axes.
+chain::Widths parse_widths(PyObject* object, std::size_t ndim) {
+    if (PyDict_Check(object)) return pairs_by_axis(object, ndim);
     PyRef held;
     if (auto* const array = reinterpret_cast<PyArrayObject*>(object); PyArray_Check(object) && PyArray_NDIM(array) > 0) {
         if (!PyTypeNum_ISINTEGER(PyArray_TYPE(array))) {
@@ -149,11 +170,18 @@ PyObject* chain_pad(PyObject* self, PyObject* const* args, Py_ssize_t count, PyO
         return with_step(self, "pad", [&](const Chain& before) {
             const std::string mode = mode_of(values[1]);
             check_constant(mode, values[2]);
-            return chain::pad(parse_widths(values[0]), mode, element_of(values[2], before.src.dtype));
+            const std::size_t ndim = before.steps.outputs().front().size();
+            return chain::pad(parse_widths(values[0], ndim), mode, element_of(values[2], before.src.dtype));
         });
     } catch (...) {
         return set_python_error();
     }
+}
+
+std::size_t ndim_of(PyObject* data) {
+    Operand probe;
+    probe.read(data, "data", Access::describe);
+    return probe.ndim();
 }
 
 PyObject* pad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
@@ -168,7 +196,7 @@ PyObject* pad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
         if (!push_plain(key, values[1])) {
             key = PlanKey();
             key.push(kPadKey);
-            widths = parse_widths(values[1]);
+            widths = parse_widths(values[1], PyDict_Check(values[1]) ? ndim_of(values[0]) : 0);
             push(key, *widths);
         }
         const std::string mode = mode_of(values[2]);
@@ -193,7 +221,7 @@ PyObject* pad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
         }
         return arrays.run(key, [&] {
             // (Of what is not parsed yet only plain integers are read.)
-            return chain::pad(widths ? *widths : parse_widths(values[1]), mode, element ? *element : zero(arrays.data().itemsize()));
+            return chain::pad(widths ? *widths : parse_widths(values[1], 0), mode, element ? *element : zero(arrays.data().itemsize()));
         });
     } catch (...) {
         return set_python_error();

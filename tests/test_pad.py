@@ -171,6 +171,38 @@ def test_refusals(call, kind, words, errors_name):
     errors_name(kind, call, *words)
 
 
+@given(some.shapes(1, max_elements=60), st.data())
+def test_widths_by_axis(shape, draw):
+    x = np.arange(np.prod(shape), dtype="i4").reshape(shape)
+    mode = draw.draw(st.sampled_from(MODES)) if x.size else "constant"
+    axes = draw.draw(st.lists(st.integers(0, x.ndim - 1), unique=True))
+    width = st.integers(0, 3)
+    of = {axis: draw.draw(st.one_of(width, st.tuples(width, width))) for axis in axes}
+    by_axis = {axis - x.ndim * draw.draw(st.integers(0, 1)): widths for axis, widths in of.items()}
+    pairs = [(widths, widths) if isinstance(widths := of.get(axis, 0), int) else widths for axis in range(x.ndim)]
+    expected = np.pad(x, pairs, mode)
+    assert_same(dm.pad(x, by_axis, mode), expected)
+    assert_same(dm.Chain.of(x).pad(by_axis, mode).build()(x), expected)
+    assert_same(dm.chain(x).pad(by_axis, mode).run(), expected)
+
+
+@pytest.mark.parametrize("step", [dm.pad, lambda x, widths: dm.Chain.of(x).pad(widths)])
+@pytest.mark.parametrize(
+    ("widths", "kind", "words"),
+    [
+        ({2: 1}, np.exceptions.AxisError, ["an axis of pad_width", "2"]),
+        ({-3: 1}, np.exceptions.AxisError, ["an axis of pad_width", "-3"]),
+        ({1: 1, -1: 1}, ValueError, ["pad_width ({1: 1, -1: 1}) must name an axis once, but names 1 twice"]),
+        ({0.5: 1}, TypeError, ["an axis of pad_width", "float"]),
+        ({0: 1.5}, TypeError, ["pad_width[0]", "float"]),
+        ({0: (1, 2, 3)}, ValueError, ["must be a width, a pair (before, after)"]),
+        ({0: -2}, ValueError, ["must hold widths of at least 0, but holds -2"]),
+    ],
+)
+def test_refused_widths_by_axis(step, widths, kind, words, errors_name):
+    errors_name(kind, lambda: step(X, widths), *words)
+
+
 def test_widths_beyond_the_axis_go_on():
     for length in (1, 2, 3, 5):
         x = np.arange(length, dtype="i4")

@@ -30,7 +30,7 @@ _Axis: TypeAlias = SupportsIndex | npt.NDArray[np.integer[Any]]
 _Axes: TypeAlias = SupportsIndex | _Integers
 _DType: TypeAlias = Any  # anything numpy.dtype takes, "bfloat16", a DataType or a torch dtype
 _Factor: TypeAlias = SupportsFloat | Sequence[SupportsFloat] | npt.NDArray[Any]
-_Widths: TypeAlias = SupportsIndex | _Integers | Sequence[_Integers]
+_Widths: TypeAlias = SupportsIndex | _Integers | Sequence[_Integers] | Mapping[int, SupportsIndex | _Integers]
 _PadMode: TypeAlias = Literal["constant", "edge", "reflect", "wrap"]
 _Mode: TypeAlias = Literal["numpy", "explicit", "bidirectional"] | str
 
