@@ -1,4 +1,4 @@
-"""Counts the instructions of a few fixed copies under callgrind and fails where one grew by more than a tenth.
+"""Counts the instructions of a few fixed copies and chains under callgrind and fails where one grew by over a tenth.
 
 Time cannot fail a build on a shared machine; a count of instructions can. ``--update`` records the
 baseline. Needs cmake, a C++ compiler and valgrind; without valgrind it says so and succeeds.
@@ -23,8 +23,8 @@ BASELINE = HERE / "baseline.json"
 ISA = "avx2"  # the best that valgrind runs
 LIMIT = 1.10  # more instructions than this times the baseline fail
 KINDS = ("plan", "execute")
-PLAN = "dnnmove::Program::Program(std::*"
-EXECUTE = "dnnmove::Program::execute(*"
+PLAN = ("dnnmove::chain::fold(*", "dnnmove::Program::Program(std::*")
+EXECUTE = ("dnnmove::Program::execute(*",)
 END = "dnnmove::Program::~Program()"  # the end of each problem, where callgrind writes its count
 
 
@@ -44,11 +44,11 @@ def totals(path: pathlib.Path) -> int:
     return int(match[1]) if match else 0
 
 
-def count_in(program: pathlib.Path, function: str) -> list[int]:
-    """Instructions inside `function`, in the order of the problems."""
+def count_in(program: pathlib.Path, functions: tuple[str, ...]) -> list[int]:
+    """Instructions inside `functions`, none of which calls another, in the order of the problems."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", "--collect-atstart=no", f"--callgrind-out-file={folder}/out"]
-        command += [f"--toggle-collect={function}", f"--dump-after={END}"]
+        command += [*(f"--toggle-collect={function}" for function in functions), f"--dump-after={END}"]
         environment = os.environ | {"DNNMOVE_ISA": ISA, "OMP_NUM_THREADS": "1"}
         done = subprocess.run([*command, str(program)], env=environment, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -1,14 +1,17 @@
 // Plans and runs a few fixed copies, one after another, for an instruction counter to watch.
 //
-// Each problem is one Program: its constructor is what planning costs, execute what moving costs.
+// Each problem is one Program: its constructor is what planning costs, execute what moving costs. Of a chain, folding it
+// is part of planning, and the Program is its first pass.
 // Without arguments every problem runs once; `--list` prints their names in that order.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "chain/fold.hpp"
 #include "layout/transfer.hpp"
 #include "ops/ops.hpp"
 #include "plan/program.hpp"
@@ -22,6 +25,7 @@ struct Problem {
     std::vector<Transfer> transfers;
     std::int64_t src_bytes;
     std::vector<std::int64_t> dst_bytes;
+    std::optional<chain::Chain> chain = std::nullopt;  // what the transfers and destinations come from
 };
 
 std::int64_t bytes_of(const View& view) { return view.element_count() * view.itemsize; }
@@ -70,6 +74,40 @@ Problem blocked_shuffle(std::string name, const Dims& dims, const std::string& t
     return {std::move(name), shuffle_transfers(layout, 1, group_size), layout.size(), {layout.size()}};
 }
 
+Problem chained(std::string name, const Dims& shape, std::int64_t itemsize, const std::vector<chain::StepPtr>& steps) {
+    chain::Chain chain(shape, dense_strides(shape, itemsize), itemsize);
+    for (const chain::StepPtr& step : steps) chain = chain.then(step);
+    return {std::move(name), {}, element_count(shape) * itemsize, {}, std::move(chain)};
+}
+
+// 20 steps that fold whole: channels shuffled, cut in two, cropped, turned and put back, twice.
+std::vector<chain::StepPtr> steps_of_one_pass() {
+    std::vector<chain::StepPtr> steps;
+    for (int half = 0; half < 2; ++half) {
+        steps.push_back(chain::shuffle_channels(1, 2));
+        steps.push_back(chain::transpose({0, 2, 3, 1}));
+        steps.push_back(chain::roll(chain::Axes(Dims{3, 3}), chain::Axes(Dims{1, 2})));
+        steps.push_back(chain::reshape({2, 4, 7, 4, 7, -1}));
+        steps.push_back(chain::transpose({0, 1, 3, 2, 4, 5}));
+        steps.push_back(chain::flip(std::int64_t{5}));
+        steps.push_back(chain::transpose({0, 1, 3, 2, 4, 5}));
+        steps.push_back(chain::reshape({2, 28, 28, -1}));
+        steps.push_back(chain::transpose({0, 3, 1, 2}));
+        steps.push_back(chain::variadic_split(1, half == 0 ? Dims{48} : Dims{20, 28}));
+    }
+    return steps;
+}
+
+// 20 steps of which no few boxes hold the result: intermediates are searched for.
+std::vector<chain::StepPtr> steps_of_several_passes() {
+    std::vector<chain::StepPtr> steps;
+    for (const std::int64_t low : {6, 35, 22, 21, 10, 77, 55, 15, 14, 33}) {
+        steps.push_back(chain::shuffle(0, low));
+        steps.push_back(chain::roll(std::int64_t{17}, std::int64_t{0}));
+    }
+    return steps;
+}
+
 // All below a megabyte, so that no machine's cache size changes the plan.
 std::vector<Problem> problems() {
     return {
@@ -99,10 +137,19 @@ std::vector<Problem> problems() {
         broadcast("broadcast of a row, 1 byte", {1, 3}, 1, {200000, 3}),
         broadcast("broadcast of columns, 4 bytes", {50000, 1}, 4, {50000, 4}),
         columns("every second column, 4 bytes", 300, 400, 4, 2),
+        chained("chain of 20 steps in one pass", {2, 48, 28, 28}, 1, steps_of_one_pass()),
+        chained("chain of 20 steps in several passes", {2 * 3 * 5 * 7 * 11}, 4, steps_of_several_passes()),
     };
 }
 
-void run(const Problem& problem) {
+void run(Problem problem) {
+    if (problem.chain) {
+        const chain::Folded folded = chain::fold(*problem.chain);
+        problem.transfers = folded.transfers(0);
+        for (const auto* all : {&folded.outputs, &folded.intermediates}) {
+            for (const chain::Written& written : *all) problem.dst_bytes.push_back(written.mosaic.bytes());
+        }
+    }
     std::vector<std::byte> src(static_cast<std::size_t>(problem.src_bytes) + 64);
     std::vector<std::vector<std::byte>> dsts;
     std::vector<std::byte*> pointers;
@@ -124,11 +171,11 @@ void run(const Problem& problem) {
 
 int main(int argc, char** argv) {
     const bool list = argc > 1 && std::strcmp(argv[1], "--list") == 0;
-    for (const Problem& problem : problems()) {
+    for (Problem& problem : problems()) {
         if (list) {
             std::printf("%s\n", problem.name.c_str());
         } else {
-            run(problem);
+            run(std::move(problem));
         }
     }
     return 0;

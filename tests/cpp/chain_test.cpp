@@ -1,5 +1,6 @@
 // Chains: random ones against a step-by-step reference on indices, and what known ones fold to.
 #include <algorithm>
+#include <optional>
 #include <cstdio>
 #include <functional>
 #include <random>
@@ -374,6 +375,42 @@ TEST(many_pieces_join_as_few_do) {
     const Mosaic joined = Chain(sources, 1).then(concat(0)).start();
     CHECK(joined.pieces().size() <= lengths.size());
     CHECK(fold(Chain(sources, 1).then(concat(0)).then(transpose({})).then(transpose({}))).outputs.at(0).mosaic == joined);
+}
+
+// Where element `position` of an array of one axis lies.
+std::optional<std::int64_t> find(const Mosaic& mosaic, std::int64_t position) {
+    for (const Piece& piece : mosaic.pieces()) {
+        if (const auto offset = piece.axes.at(0).find(position)) return piece.offset + *offset;
+    }
+    return std::nullopt;
+}
+
+TEST(a_list_of_indices_finds_them_in_any_number_of_pieces) {
+    Mosaic mosaic = Mosaic::dense({2310}, 1);
+    for (const std::int64_t low : {6, 35, 22}) mosaic = mosaic.swap_halves(0, low).take(0, {{2293, 1, 17}, {0, 1, 2293}});
+    CHECK(mosaic.pieces().size() > 8);
+    Random random(3);
+    for (const std::size_t count : {5, 400, 6000}) {
+        Dims indices(count);
+        for (std::int64_t& index : indices) index = random(0, 2309);
+        const Mosaic listed = mosaic.list(0, indices);
+        CHECK(listed.pieces().size() <= mosaic.pieces().size());
+        bool same = true;
+        for (std::size_t k = 0; k < count; ++k) same = same && find(listed, static_cast<std::int64_t>(k)) == find(mosaic, indices[k]);
+        CHECK(same);
+    }
+}
+
+TEST(a_roll_of_many_boxes_cuts_those_across_its_seam) {
+    Chain rolls = over({2310});
+    for (const std::int64_t low : {6, 35, 22, 15}) rolls = rolls.then(roll(std::int64_t{17}, std::int64_t{0})).then(shuffle(0, low));
+    CHECK(fold(rolls).outputs.at(0).mosaic.pieces().size() >= 16);
+    rolls = rolls.then(roll(std::int64_t{7}, std::int64_t{0})).then(roll(std::int64_t{-3}, std::int64_t{0}));
+    const Folded folded = fold(rolls);
+    CHECK(folded.passes == 1);
+    for (const Piece& piece : folded.outputs.at(0).mosaic.pieces()) {
+        for (const Term& term : piece.axes.at(0).terms) CHECK(!term.listing);
+    }
 }
 
 TEST(steps_after_a_branch_apply_to_it_and_its_parts) {

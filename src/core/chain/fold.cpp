@@ -45,6 +45,7 @@ constexpr std::int64_t kMostTouches = 4;           // of a line of the array by 
 constexpr std::size_t kMostForNests = 256;  // pieces composed
 constexpr std::size_t kMostForBytes = 1024;
 constexpr std::int64_t kBytesPerPiece = 16 * 1024;
+constexpr std::int64_t kListedPerPiece = 64;  // entries of a table that are as much work
 
 constexpr std::size_t kMostKept = 4096;  // pieces composed, of which what they make is kept for the walk after the search
 
@@ -139,13 +140,24 @@ private:
         return cost;
     }
 
+    // The pieces of a mosaic, and those that its tables are worth.
+    static std::size_t work_of(const Mosaic& mosaic) {
+        std::int64_t listed = 0;
+        for (const Piece& piece : mosaic.pieces()) {
+            for (const Positions& axis : piece.axes) {
+                for (const Term& term : axis.terms) listed += term.listing ? term.extent : 0;
+            }
+        }
+        return 1 + mosaic.pieces().size() + static_cast<std::size_t>(listed / kListedPerPiece);
+    }
+
     using Next = std::optional<std::vector<Mosaic>>;
 
     // What `node` becomes by the next step; nothing where that is more pieces than a mosaic may have.
     Next compose(const Node& node, const Mosaic& mosaic) {
         try {
             Next next = chain_.apply(node.step, node.branch, mosaic);
-            for (const Mosaic& made : *next) folded_.composed += 1 + made.pieces().size();
+            for (const Mosaic& made : *next) folded_.composed += work_of(made);
             return next;
         } catch (const NotOneView&) {
             folded_.composed += kMaxPieces;

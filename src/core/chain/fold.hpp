@@ -15,7 +15,7 @@ namespace dnnmove::chain {
 
 inline constexpr std::size_t kMaxNests = 64;
 
-// Pieces that a search may compose while it could still find better intermediates. What a chain needs besides to
+// Pieces that a search may compose while it could still find better intermediates, tables counted as pieces, too. What a chain needs besides to
 // be folded at all is at most kMaxPieces for each array of its steps, in each of two walks.
 inline constexpr std::size_t kMostComposed = 8192;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "runtime/error.hpp"
 
@@ -70,6 +71,52 @@ std::optional<std::vector<Mosaic::Run>> runs_of(const Dims& indices, std::size_t
     }
     return runs;
 }
+
+// Finds a list of indices in sets of positions: the shorter of the two is gone through.
+class Finder {
+public:
+    explicit Finder(const Dims& indices) : indices_(indices) {}
+
+    // Which of the indices are positions of the set, rising, and the offsets of these.
+    std::pair<Dims, Dims> among(const Positions& set) {
+        std::pair<Dims, Dims> found;
+        const auto add = [&](std::int64_t k, std::int64_t offset) {
+            found.first.push_back(k);
+            found.second.push_back(offset);
+        };
+        const auto count = static_cast<std::int64_t>(indices_.size());
+        if (set.count() >= count / 4) {
+            const std::int64_t first = set.start, last = set.last();
+            for (std::int64_t k = 0; k < count; ++k) {
+                const std::int64_t index = indices_[static_cast<std::size_t>(k)];
+                if (index < first || index > last) continue;
+                if (const auto offset = set.find(index)) add(k, *offset);
+            }
+            return found;
+        }
+        if (sorted_.empty()) {
+            for (std::int64_t k = 0; k < count; ++k) sorted_.emplace_back(indices_[static_cast<std::size_t>(k)], k);
+            std::ranges::sort(sorted_);
+        }
+        std::vector<std::pair<std::int64_t, std::int64_t>> hits;  // which of the indices, and the offset
+        for (std::int64_t n = set.count(); n-- > 0;) {
+            std::int64_t rest = n, position = set.start, offset = set.offset;
+            for (std::size_t i = set.terms.size(); i-- > 0; rest /= set.terms[i].extent) {
+                position += set.terms[i].position(rest % set.terms[i].extent);
+                offset += set.terms[i].offset(rest % set.terms[i].extent);
+            }
+            auto at = std::ranges::lower_bound(sorted_, std::pair(position, std::int64_t{0}));
+            for (; at != sorted_.end() && at->first == position; ++at) hits.emplace_back(at->second, offset);
+        }
+        std::ranges::sort(hits);
+        for (const auto& [k, offset] : hits) add(k, offset);
+        return found;
+    }
+
+private:
+    const Dims& indices_;
+    std::vector<std::pair<std::int64_t, std::int64_t>> sorted_;  // with their places, once they are needed
+};
 
 }  // namespace
 
@@ -183,21 +230,27 @@ Mosaic Mosaic::list(std::size_t axis, const Dims& indices) const {
     Mosaic result = blank(shape_);
     result.shape_[axis] = static_cast<std::int64_t>(indices.size());
     if (result.empty()) return result;
+    // Pieces that differ along other axes alone list the same.
+    struct Known {
+        const Positions* of;
+        std::optional<Positions> listed;  // nothing where no index is among them
+    };
+    std::vector<Known> all;
+    Finder finder(indices);
     for (const Piece& piece : pieces_) {
-        Dims positions, offsets;
-        const std::int64_t first = piece.axes[axis].start, last = piece.axes[axis].last();
-        for (std::size_t k = 0; k < indices.size(); ++k) {
-            if (indices[k] < first || indices[k] > last) continue;
-            const auto offset = piece.axes[axis].find(indices[k]);
-            if (!offset) continue;
-            positions.push_back(static_cast<std::int64_t>(k));
-            offsets.push_back(*offset);
+        const Positions& set = piece.axes[axis];
+        auto known = std::ranges::find_if(all, [&](const Known& other) { return *other.of == set; });
+        if (known == all.end()) {
+            auto [positions, offsets] = finder.among(set);
+            all.push_back({&set, std::nullopt});
+            known = all.end() - 1;
+            if (!positions.empty()) {
+                known->listed = Positions{positions.front(), offsets.front(), {}};
+                known->listed->terms.push_back(Term::listed(std::move(positions), std::move(offsets)));
+                normalize(*known->listed);
+            }
         }
-        if (positions.empty()) continue;
-        Positions listed{positions.front(), offsets.front(), {}};
-        listed.terms.push_back(Term::listed(std::move(positions), std::move(offsets)));
-        normalize(listed);
-        result.pieces_.push_back(replaced(piece, axis, std::move(listed)));
+        if (known->listed) result.pieces_.push_back(replaced(piece, axis, *known->listed));
     }
     result.join();
     return result;

@@ -1,8 +1,10 @@
 // The steps that repeat, rotate, select and overlap: tile, repeat_elements, roll, take, unfold.
 #include <algorithm>
+#include <optional>
 
 #include "chain/step_parts.hpp"
 #include "ops/common.hpp"
+#include "runtime/error.hpp"
 
 namespace dnnmove::chain {
 namespace {
@@ -86,6 +88,20 @@ private:
     std::int64_t axis_;
 };
 
+// A roll in boxes, where it does not make too many of them: only those across the seam are cut.
+std::optional<Mosaic> in_boxes(const Mosaic& data, std::size_t axis, std::int64_t by) {
+    const std::size_t pieces = data.pieces().size();
+    if (pieces > kMaxPieces / 4) return std::nullopt;
+    try {
+        const std::int64_t length = data.shape()[axis];
+        Mosaic boxes = data.take(axis, {{length - by, 1, by}, {0, 1, length - by}});
+        if (pieces < kMostBoxes || boxes.pieces().size() <= pieces + kMostBoxes / 4) return boxes;
+    } catch (const NotOneView&) {
+        // Tables hold any number of them.
+    }
+    return std::nullopt;
+}
+
 class RollStep : public Step {
 public:
     RollStep(Axes shift, Axes axis) : shift_(std::move(shift)), axis_(std::move(axis)) {
@@ -109,8 +125,8 @@ public:
         for (std::size_t axis = 0; axis < by.size(); ++axis) {
             const std::int64_t length = result.shape()[axis];
             if (by[axis] == 0) continue;
-            if (result.pieces().size() < kMostBoxes) {
-                result = result.take(axis, {{length - by[axis], 1, by[axis]}, {0, 1, length - by[axis]}});
+            if (auto boxes = in_boxes(result, axis, by[axis])) {
+                result = std::move(*boxes);
                 continue;
             }
             Dims from(static_cast<std::size_t>(length));
