@@ -100,3 +100,14 @@ def test_links_of_the_readme_lead_somewhere():
     links = [link for link in re.findall(r"\]\(([^)#]+)", readme) if "://" not in link]
     assert len(links) > 5
     assert not [link for link in links if not any(DOCS.parent.glob(link))]
+
+
+def test_the_walk_through_the_tree_leads_somewhere():
+    page = (DOCS / "architecture.md").read_text()
+    stations = re.findall(r"^\| `(\w+)` \| `([\w/.]+)` \|", page, re.MULTILINE)
+    assert len(stations) == 12
+    for name, path in stations:
+        assert re.search(rf"\b{name}\b", (DOCS.parent / path).read_text()), (name, path)
+    paths = re.findall(r"`((?:src|bindings|benchmarks|tests)/[\w/.]+\.\w+)`", page)
+    assert len(paths) > 20
+    assert [path for path in paths if not (DOCS.parent / path).exists()] == []
