@@ -260,7 +260,24 @@ print("kept")
     assert "kept" in run_python(program)
 
 
-FORK = """
+# A thread may end between the listing and the look at it.
+THREAD_NAMES = """
+import os
+
+def thread_names():
+    names = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/comm") as file:
+                names.append(file.read())
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return names
+"""
+
+FORK = (
+    THREAD_NAMES
+    + """
 import os, signal, sys
 import numpy as np
 import dnnmove as dm
@@ -272,8 +289,7 @@ expected = x.reshape(4, 3, 20, 56, 56).swapaxes(1, 2).reshape(x.shape)
 turned = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
 
 def threads():
-    names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
-    return names.count("dnnmove\\n") + 1
+    return thread_names().count("dnnmove\\n") + 1
 
 def work(fwd=None):
     fwd = fwd or dm.ShuffleForward(dm.ShuffleForward.PrimitiveDesc(desc, implementation=implementation))
@@ -332,6 +348,7 @@ for _ in range(3):
     assert dm.get_num_threads() == 4
 print("survived")
 """
+)
 
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="no fork here")
@@ -415,14 +432,15 @@ print("end")
 """
 
 
-POOL = """
+POOL = (
+    THREAD_NAMES
+    + """
 import os, threading, time
 import numpy as np
 import dnnmove as dm
 
 def own():
-    names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
-    return names.count("dnnmove\\n")
+    return thread_names().count("dnnmove\\n")
 
 cpus = len(os.sched_getaffinity(0))
 assert own() == 0, "no thread before there is work"
@@ -445,6 +463,7 @@ while own() == 0 and cpus > 1 and time.monotonic() < until: time.sleep(0.01)
 assert own() <= cpus - 1, (own(), cpus)
 print("one pool", own() > 0 or cpus == 1)
 """
+)
 
 
 @linux
