@@ -138,8 +138,8 @@ def test_a_primitive_of_thousands_of_outputs_takes_each_by_its_number():
 
 @pytest.mark.parametrize("kind", ["primitive", "eager", "chain"])
 def test_many_outputs_cost_in_proportion(kind):
-    # The thread's own time, at its best: what others do on the machine has no part in it. Comparing each with each
-    # takes 16 times as long for four times as many.
+    # The thread's own time, at its best: what others do on the machine has little part in it. Comparing each with each
+    # takes 64 times as long for eight times as many; what leaves a cache on the way, two or three times its share.
     def seconds(count):
         source = np.arange(3 * count, dtype="i4").reshape(3, count)
         desc = dm.MemoryDesc.of(source)
@@ -159,4 +159,4 @@ def test_many_outputs_cost_in_proportion(kind):
         return best
 
     with dm.num_threads(1):
-        assert seconds(8000) < 10 * seconds(2000)
+        assert seconds(16000) < 32 * seconds(2000)
