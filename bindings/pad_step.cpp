@@ -30,15 +30,16 @@ bool is_list(PyObject* object) { return PyTuple_Check(object) || PyList_Check(ob
 
 constexpr const char* kName = "pad_width";
 
-// A width or a pair by axis: pairs for all `ndim` axes. May run Python code, which must not change the dict under way.
+// A width or a pair by axis: pairs for all `ndim` axes. May run Python code, which may change the dict: its items are taken first.
 std::vector<Dims> pairs_by_axis(PyObject* dict, std::size_t ndim) {
+    constexpr const char* kAxis = "an axis of pad_width";
     std::vector<Dims> pairs(ndim, Dims{0, 0});
     std::vector<bool> given(ndim);
     const PyRef items = checked(PyDict_Items(dict));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
         PyObject* const item = PyList_GET_ITEM(items.get(), i);
-        const std::int64_t key = parse_integer(PyTuple_GET_ITEM(item, 0), "an axis of pad_width");
-        const std::size_t axis = ops::normalize_axis(key, ndim, "an axis of pad_width");
+        const std::int64_t key = parse_integer(PyTuple_GET_ITEM(item, 0), kAxis);
+        const std::size_t axis = ops::normalize_axis(key, ndim, kAxis);
         if (given[axis]) throw ValueError("pad_width (" + short_repr(dict) + ") must name an axis once, but names " + std::to_string(axis) + " twice");
         given[axis] = true;
         PyObject* const widths = PyTuple_GET_ITEM(item, 1);
@@ -170,7 +171,9 @@ PyObject* chain_pad(PyObject* self, PyObject* const* args, Py_ssize_t count, PyO
         return with_step(self, "pad", [&](const Chain& before) {
             const std::string mode = mode_of(values[1]);
             check_constant(mode, values[2]);
-            const std::size_t ndim = before.steps.outputs().front().size();
+            // A split into no parts leaves no branch; then any widths will do.
+            const std::vector<Dims>& shapes = before.steps.outputs();
+            const std::size_t ndim = shapes.empty() ? before.src.layout.ndim() : shapes.front().size();
             return chain::pad(parse_widths(values[0], ndim), mode, element_of(values[2], before.src.dtype));
         });
     } catch (...) {

@@ -80,7 +80,7 @@ def main() -> int:
         "OMP_NUM_THREADS": "2",
     }
     if preset == "asan-ubsan":
-        subprocess.run(["ctest", "--preset", preset], cwd=ROOT, check=True)
+        subprocess.run(["ctest", "--preset", preset, "--parallel", WORKERS], cwd=ROOT, check=True)
         environment |= sanitizer_environment(folder)
         arguments = ["-m", "not unsanitized", *arguments]
     arguments = ["tests", *without(PROGRAMS), *arguments]

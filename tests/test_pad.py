@@ -203,6 +203,11 @@ def test_refused_widths_by_axis(step, widths, kind, words, errors_name):
     errors_name(kind, lambda: step(X, widths), *words)
 
 
+def test_widths_by_axis_where_no_branch_is_left():
+    chain = dm.Chain.of(np.zeros((0, 3), "i4")).variadic_split(0, [])
+    assert chain.pad({0: 1}).build()(np.zeros((0, 3), "i4")) == ()
+
+
 def test_widths_beyond_the_axis_go_on():
     for length in (1, 2, 3, 5):
         x = np.arange(length, dtype="i4")

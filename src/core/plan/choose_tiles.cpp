@@ -79,7 +79,7 @@ std::int64_t rows_in_cache(std::int64_t pitch) {
 // Bytes that a staged unit reads along each source row where it reads them by groups; 0 where it does not. A line of every
 // row at a time is as good, and needs less of a stage, unless each row has a page to itself and there are more rows than
 // the first-level TLB has entries, or they share few cache sets. (Zen 5, 65 to 250 rows of elements of 4 bytes and more,
-// 40 to 800 MB: by groups 0.7 to 1.02 of the time from a pitch of 2 MB on, more at 1.0 to 1.3 MB, more of narrower elements,
+// 40 to 800 MB: by groups 0.7 to 1.06 of the time from a pitch of 2 MB on, more at 1.0 to 1.3 MB, more of narrower elements,
 // whose tiles are 32 rows and more, and more by vectors of half a line.)
 std::int64_t grouped_run(const Leaf& leaf, std::int64_t row, const Kernels& kernels) {
     if (leaf.b.extent <= kManyRows || leaf.itemsize < 4 || kernels.vector_bytes < kLine) return 0;
