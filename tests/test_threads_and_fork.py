@@ -9,6 +9,7 @@ import numpy as np
 import oracle
 import pytest
 import strategies as some
+from thread_names import THREAD_NAMES
 
 import dnnmove as dm
 
@@ -260,21 +261,6 @@ print("kept")
     assert "kept" in run_python(program)
 
 
-# A thread may end between the listing and the look at it.
-THREAD_NAMES = """
-import os
-
-def thread_names():
-    names = []
-    for task in os.listdir("/proc/self/task"):
-        try:
-            with open(f"/proc/self/task/{task}/comm") as file:
-                names.append(file.read())
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return names
-"""
-
 FORK = (
     THREAD_NAMES
     + """
@@ -289,7 +275,7 @@ expected = x.reshape(4, 3, 20, 56, 56).swapaxes(1, 2).reshape(x.shape)
 turned = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
 
 def threads():
-    return thread_names().count("dnnmove\\n") + 1
+    return thread_names().count("dnnmove") + 1
 
 def work(fwd=None):
     fwd = fwd or dm.ShuffleForward(dm.ShuffleForward.PrimitiveDesc(desc, implementation=implementation))
@@ -440,7 +426,7 @@ import numpy as np
 import dnnmove as dm
 
 def own():
-    return thread_names().count("dnnmove\\n")
+    return thread_names().count("dnnmove")
 
 cpus = len(os.sched_getaffinity(0))
 assert own() == 0, "no thread before there is work"

@@ -7,6 +7,7 @@ import numpy as np
 import oracle
 import pytest
 import strategies as some
+from thread_names import THREAD_NAMES
 
 import dnnmove as dm
 
@@ -253,33 +254,22 @@ import time, torch, dnnmove as dm
 torch.set_num_threads(2)
 dm.set_num_threads(2)
 
-def names():
-    import os
-    found = []
-    for task in os.listdir("/proc/self/task"):
-        try:
-            with open(f"/proc/self/task/{task}/comm") as file:
-                found.append(file.read().strip())
-        except (FileNotFoundError, ProcessLookupError):
-            pass  # it has just ended
-    return found
-
 x = torch.arange(2.0**21).reshape(2, 64, 128, 128)
 chain = dm.Chain.of(x).shuffle_channels(1, 2).build()
 expected = torch.channel_shuffle(x, 2)
 # The first call only: after one that waited for them they are not asked for a while.
 assert torch.equal(dm.shuffle_channels(x, 1, 2), expected)
-assert "dnnmove" not in names(), names()
+assert "dnnmove" not in thread_names(), thread_names()
 for _ in range(3):
     assert torch.equal(chain(x), expected)
     torch.relu(x)
 dm.shuffle_channels(x.numpy(), 1, 2)  # arrays have our own
 end = time.monotonic() + 60  # a thread names itself once it runs
-while "dnnmove" not in names():
-    assert time.monotonic() < end, names()
+while "dnnmove" not in thread_names():
+    assert time.monotonic() < end, thread_names()
 """
     if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 10):  # which has them in its C interface
-        run_python(code)
+        run_python(THREAD_NAMES + code)
 
 
 def test_small_results_have_memory_of_their_own():
