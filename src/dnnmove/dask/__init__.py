@@ -32,7 +32,9 @@ from dnnmove.dask._arranging import (
     swapaxes,
     unflatten,
 )
+from dnnmove.dask._array_api import broadcast_to, permute_dims, unstack
 from dnnmove.dask._chain import ChainOverBlocks, chain
+from dnnmove.dask._elements import byteswap, convert
 from dnnmove.dask._functions import (
     broadcast,
     concat,
@@ -44,6 +46,7 @@ from dnnmove.dask._functions import (
     transpose,
     variadic_split,
 )
+from dnnmove.dask._pad import pad
 from dnnmove.dask._regrouping import (
     depth_to_space,
     pixel_shuffle,
@@ -59,13 +62,18 @@ from dnnmove.dask._regrouping import (
 __all__ = [
     "ChainOverBlocks",
     "broadcast",
+    "broadcast_to",
+    "byteswap",
     "chain",
     "concat",
+    "convert",
     "depth_to_space",
     "expand_dims",
     "flatten",
     "flip",
     "moveaxis",
+    "pad",
+    "permute_dims",
     "pixel_shuffle",
     "pixel_unshuffle",
     "rearrange",
@@ -85,5 +93,6 @@ __all__ = [
     "transpose",
     "unflatten",
     "unfold",
+    "unstack",
     "variadic_split",
 ]

@@ -18,6 +18,7 @@ __all__ = [
     "checked",
     "copied",
     "known",
+    "label",
     "map_blocks",
     "meta_of",
     "moved",
@@ -50,11 +51,17 @@ def meta_of(ndim: int, dtype: Any) -> npt.NDArray[Any]:
     return np.empty((0,) * ndim, dtype)
 
 
+def label(name: str) -> str:
+    """How tasks are called, so that dask's dashboard shows all of it.
+
+    It shows words of letters alone, and of these none of eight letters that begins as a hexadecimal number does.
+    """
+    return f"dnnmove-{name}".replace("_", "-").replace("byteswap", "byte-swap").replace("channels", "channel")
+
+
 def map_blocks(function: Callable[..., Any], x: Any, name: str, **arguments: Any) -> Any:
-    """The function on each block, which keeps its shape; tasks are called dnnmove-`name`."""
-    return da.map_blocks(
-        function, x, token=f"dnnmove-{name}", dtype=x.dtype, meta=meta_of(x.ndim, x.dtype), **arguments
-    )
+    """The function on each block, which keeps its shape; tasks are called by its name."""
+    return da.map_blocks(function, x, token=label(name), dtype=x.dtype, meta=meta_of(x.ndim, x.dtype), **arguments)
 
 
 def _dask_array(x: Any, name: str) -> None:

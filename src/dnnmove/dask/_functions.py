@@ -16,6 +16,7 @@ from dnnmove.dask._blocks import (
     checked,
     copied,
     known,
+    label,
     map_blocks,
     meta_of,
     moved,
@@ -358,4 +359,4 @@ def _joined(arrays: list[Any], at: int, name: str) -> Any:
     # Dask promotes dtypes, which would change byte orders and pack structs: it sees bytes only.
     raw = np.dtype((np.void, dtype.itemsize))
     joined = da.concatenate([array.map_blocks(viewed, raw, dtype=raw) for array in arrays], at)
-    return da.map_blocks(copied, joined, dtype, token=f"dnnmove-{name}", dtype=dtype, meta=meta_of(joined.ndim, dtype))
+    return da.map_blocks(copied, joined, dtype, token=label(name), dtype=dtype, meta=meta_of(joined.ndim, dtype))

@@ -15,7 +15,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 import dnnmove as dm
-from dnnmove.dask._blocks import checked, meta_of, placeholder, whole
+from dnnmove.dask._blocks import checked, label, meta_of, placeholder, whole
 
 __all__ = ["Kept", "axes_of", "check", "kept_in_order", "mapped", "plain_axes"]
 
@@ -90,7 +90,7 @@ def mapped(name: str, data: Any, kept: dict[int, Kept], *arguments: Any, **lengt
     for axis, (out, into, per, backwards) in kept.items():
         chunks[out] = tuple(n * into // per for n in data.chunks[axis])[:: -1 if backwards else 1]
     task = functools.partial(_moved, call=name, arguments=arguments, lengths=lengths)
-    token = f"dnnmove-{name}-{tokenize(data.name, arguments, lengths)}"
+    token = f"{label(name)}-{tokenize(data.name, arguments, lengths)}"
     tasks = {}
     for block in itertools.product(*map(range, data.numblocks)):
         place = [0] * len(chunks)
@@ -98,4 +98,4 @@ def mapped(name: str, data: Any, kept: dict[int, Kept], *arguments: Any, **lengt
             place[out] = data.numblocks[axis] - 1 - block[axis] if backwards else block[axis]
         tasks[(token, *place)] = (task, (data.name, *block))
     graph = HighLevelGraph.from_collections(token, tasks, dependencies=[data])
-    return da.Array(graph, token, tuple(chunks), meta=meta_of(len(chunks), data.dtype))
+    return da.Array(graph, token, tuple(chunks), meta=meta_of(len(chunks), step.dst_desc.dtype))
