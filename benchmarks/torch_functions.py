@@ -1,6 +1,7 @@
 """`dnnmove.torch.channel_shuffle` against torch's own, views and torch.compile of them, with and without gradients.
 
-Run as ``python -m benchmarks.torch_functions``: contestants take turns in random order in one process; medians.
+Run as ``python -m benchmarks.torch_functions``: contestants take turns in random order in one process; medians. The
+part of dnnmove.torch that is made for the installed torch is compiled first.
 """
 
 from __future__ import annotations
@@ -97,7 +98,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.torch_functions", description=__doc__)
     parser.add_argument("--seconds", type=float, default=0.5, help="per contestant and case")
     parser.add_argument("--threads", type=int, default=dm.get_num_threads(), help="of torch and of dnnmove")
+    parser.add_argument("--no-extension", action="store_true", help="do without the compiled part of dnnmove.torch")
     options = parser.parse_args()
+    if not options.no_extension:
+        print(f"compiled: {dnnmove.torch.build_extension().name}")
     torch.set_num_threads(options.threads)
     dm.set_num_threads(options.threads)
     print(f"torch {torch.__version__}, {options.threads} threads; times of others as multiples of ours")

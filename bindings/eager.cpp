@@ -10,10 +10,9 @@
 #include "layout/transfer.hpp"
 #include "memory.hpp"
 #include "operand.hpp"
-#include "operation.hpp"
+#include "operation_call.hpp"
 #include "ops/ops.hpp"
 #include "parse.hpp"
-#include "runtime/threads.hpp"
 
 namespace dnnmove {
 namespace {
@@ -34,37 +33,14 @@ void push_integers(PlanKey& key, PyObject* object, std::string_view name) {
     key.push(parse_integers(object, name));
 }
 
-// One operation about to run: its key starts with the operation and its parameters.
-struct Call {
-    PlanKey key;
-    Op op;
-    std::size_t count_position;
-    int threads = get_num_threads();
-
-    explicit Call(Op operation) : op(operation) {
-        key.push(static_cast<std::int64_t>(operation));
-        count_position = key.reserve();
-    }
-    // After the last parameter.
-    void close() { key.set(count_position, static_cast<std::int64_t>(key.size() - count_position - 1)); }
-    std::span<const std::int64_t> parameters() const {
-        const auto words = key.words();
-        return words.subspan(count_position + 1, static_cast<std::size_t>(words[count_position]));
-    }
-
-    void push_layout(const Operand& array) { key.push_layout(array.shape(), array.strides()); }
-    void push_data(const Operand& data) {
-        key.push(data.itemsize());
-        push_layout(data);
-    }
-
-    template <class Build>
-    PlanInUse plan(const Build& build) {
-        return cached_plan(key, build);
-    }
-};
-
 ArrayLayout layout_of(const Operand& array) { return {array.shape(), array.strides()}; }
+
+// One operation about to run on operands.
+struct Call : OperationCall {
+    using OperationCall::OperationCall;
+    void push_layout(const Operand& array) { OperationCall::push_layout(layout_of(array)); }
+    void push_data(const Operand& data) { OperationCall::push_data(layout_of(data), data.itemsize()); }
+};
 
 std::string shape_name(std::string_view data_name) { return std::string(data_name) + ".shape"; }
 

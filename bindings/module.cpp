@@ -6,6 +6,7 @@
 
 #include "chain.hpp"
 #include "eager.hpp"
+#include "engine_interface.hpp"
 #include "engine_stream.hpp"
 #include "errors.hpp"
 #include "function.hpp"
@@ -55,6 +56,7 @@ PYBIND11_MODULE(_core_in_main, module) {
     dnnmove::python::register_shuffle(module);
     dnnmove::register_tuning(module);
     dnnmove::register_torch_direct(module.ptr());
+    dnnmove::register_engine_interface(module.ptr());
     dnnmove::present(module);
 }
 

@@ -169,6 +169,8 @@ PyObject* begin_process(PyObject*, PyObject*) {
 
 }  // namespace
 
+bool threads_are_settled() noexcept { return !process_is_new; }
+
 void register_torch_direct(PyObject* module) {
     static PyMethodDef functions[] = {
         {"_tensor_way", way, METH_O,

@@ -5,6 +5,8 @@
 
 namespace dnnmove {
 
+// Whether this process knows how many threads it may use: a worker of a DataLoader asks torch first.
+bool threads_are_settled() noexcept;
 // Adds the functions that dnnmove.torch asks before its calls.
 void register_torch_direct(PyObject* module);
 

@@ -15,6 +15,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 for name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(name, None)
 
+# What the user has compiled for torch is not what is tested; the tests of that part compile their own.
+os.environ["DNNMOVE_EXTENSION_DIR"] = str(Path(__file__).with_name("no-extension"))
+
 # Some tests start Python in another folder: a relative PYTHONPATH (a build tree's src) must hold there too.
 if os.environ.get("PYTHONPATH"):
     folders = os.environ["PYTHONPATH"].split(os.pathsep)

@@ -17,6 +17,7 @@ __all__ = ["info"]
 LAYOUTS = {"nchw": 4, "nhwc": 4, "nChw8c": 4, "nChw16c": 4, "ncdhw": 5, "ndhwc": 5, "nCdhw16c": 5}
 DTYPES = ("float32", "bfloat16", "float16", "int32", "int8", "uint8", "float64")
 VARIABLES = (
+    "DNNMOVE_EXTENSION_DIR",
     "DNNMOVE_IMPLEMENTATION",
     "DNNMOVE_ISA",
     "DNNMOVE_NUM_THREADS",

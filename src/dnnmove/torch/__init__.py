@@ -7,6 +7,7 @@ goes to the engine directly. `import dnnmove` does not import this module, nor t
 
 from dnnmove.torch._backend import backend
 from dnnmove.torch._chain import ChainFunction, chain
+from dnnmove.torch._compiled import build_extension, load
 from dnnmove.torch._functions import broadcast, channel_shuffle, transpose, variadic_split
 from dnnmove.torch._modules import ChannelShuffle
 
@@ -15,8 +16,11 @@ __all__ = [
     "ChannelShuffle",
     "backend",
     "broadcast",
+    "build_extension",
     "chain",
     "channel_shuffle",
     "transpose",
     "variadic_split",
 ]
+
+load()
