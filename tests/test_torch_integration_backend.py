@@ -1,5 +1,6 @@
 """torch.compile(backend="dnnmove"): the same results, what becomes a chain and what does not, aliases and mutation."""
 
+import math
 import shutil
 import tomllib
 from importlib.metadata import EntryPoint
@@ -10,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch._inductor import config as inductor_config  # noqa: E402
+from torch.nn.functional import pad  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
 import dnnmove.torch as dt  # noqa: E402
@@ -64,6 +66,12 @@ def chunked_shuffle(x):
     return x.view(2, 2, 28, 8, 8).transpose(1, 2).reshape(2, 56, 8, 8)
 
 
+def padded_windows(x):
+    """As Swin has them where the image is no multiple of the window."""
+    y = torch.roll(pad(x.permute(0, 2, 3, 1), (0, 0, 0, 4, 2, 2)), (-3, -3), (1, 2))
+    return y.view(2, 3, 4, 3, 4, 56).permute(0, 1, 3, 2, 4, 5).contiguous()
+
+
 # Function, and how many chains it becomes.
 MOVEMENT = {
     "channel_shuffle": (lambda x: torch.channel_shuffle(x, 2), 1),
@@ -84,6 +92,17 @@ MOVEMENT = {
     "repeated": (lambda x: x.repeat(1, 2, 1, 1), 1),
     "split": (lambda x: [part.clone() for part in x.split([5, 51], 1)], 2),
     "a gather": (lambda x: x[:, torch.tensor([5, 3, 3, 55])], None),
+    "padded": (lambda x: pad(x, (1, 2, 0, 3), value=0.1), 1),
+    "padded and cropped": (lambda x: pad(x, (-1, 2, 3, -2)), 1),
+    "cropped alone": (lambda x: pad(x, (-1, 0, -1, -1)), 1),
+    "padded with nothing": (lambda x: pad(x, (0, 0)), 1),
+    "padded with infinity": (lambda x: pad(x.mT, (1, 1), value=-math.inf).mT.contiguous(), 1),
+    "padded at last": (lambda x: pad(x.permute(0, 2, 3, 1).contiguous(), (0, 1, 2, 0)), 1),
+    "padded windows": (padded_windows, 1),
+    "reflected": (lambda x: pad(x, (1, 2, 3, 0), mode="reflect").flip(1), 1),
+    "replicated": (lambda x: pad(x.roll(1, 3), (1, 2, 3, 0), mode="replicate"), 1),
+    "replicated along one axis": (lambda x: pad(x.flatten(1, 2), (9, 0), mode="replicate"), 1),
+    "circular": (lambda x: pad(x, (1, 2, 3, 0), mode="circular").flip(1), None),
     "two uses of a copy": (lambda x: (y := x.permute(1, 0, 2, 3).contiguous(), y.flip(0)), 2),
 }
 
@@ -178,6 +197,58 @@ def test_the_gradient_of_a_split_is_one_chain(compiler, counts):
         gradients.append(x.grad)
     assert torch.equal(*gradients)
     assert counts[1] == 1
+
+
+def test_gradients_of_padding(compiler, counts):
+    gradients = []
+    for call in (padded_windows, compiled(padded_windows)):
+        x = some(2, 56, 8, 8).requires_grad_()
+        y = call(x)
+        y.backward(some(*y.shape))
+        gradients.append(x.grad)
+    assert torch.equal(*gradients)
+    assert counts == [1, 1]  # forward, and the crop of the backward
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (torch.float32, 0.1),
+        (torch.float32, math.nan),
+        (torch.float32, -0.0),
+        (torch.bfloat16, 0.1),
+        (torch.float16, 1e-9),
+        (torch.float8_e5m2, 0.3),
+        (torch.uint8, 200),
+        (torch.int64, 2.7),
+        (torch.int64, -(2**62) - 1),
+        (torch.bool, 1.0),
+        (torch.complex64, 0.1),
+    ],
+)
+def test_constants_of_padding(dtype, value, monkeypatch, counts):
+    """The number that the dtype holds, whatever was asked for, bit for bit."""
+    monkeypatch.setattr(_backend.shutil, "which", lambda name: None)
+
+    def function(x):
+        return pad(x, (1, 2), value=value)
+
+    x = torch.randint(0, 2, (3, 4), generator=torch.Generator().manual_seed(1)).to(dtype)
+    expected, result = function(x), compiled(function)(x)
+    assert torch.equal(result.view(torch.uint8), expected.view(torch.uint8))
+    assert counts == [1]
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="what counts copies lies with the benchmarks")
+def test_a_pad_costs_no_copy_of_its_own(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.setattr(_backend.shutil, "which", lambda name: None)
+    from benchmarks.torch_models import counting
+
+    found = []
+    with counting(found):
+        compiled(padded_windows)(some(2, 56, 8, 8))
+    assert found == [(3, 1, 1)]  # pad, roll and windows: one chain
 
 
 def test_gradients(compiler, counts):

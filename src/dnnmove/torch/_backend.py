@@ -49,13 +49,13 @@ def _eagerly(module: Any, inputs: Any) -> Any:
 def backend(module: Any, inputs: Any, *, mode: str | None = None, options: dict[str, Any] | None = None) -> Any:
     """Compile a graph: what ``torch.compile(model, backend="dnnmove")`` calls.
 
-    Movement that torch would copy for (permutes, shuffles, rolls, flips, repeats and slices that are made contiguous)
-    becomes a chain, however many copies it was, where the chain is one pass over memory, writes at least 32 MiB, and
-    stands where inductor could not take the copy into arithmetic beside it: between convolutions, matrix products,
-    attention, inputs and results. It may begin with a concatenation or a stack of several tensors. Views stay views.
-    The rest, concatenations alone and movement of dynamic lengths with it, goes to inductor. Graphs of the backward are
-    treated alike. Where no C++ compiler is found, the rest runs eagerly, and movement of 64 KiB becomes a chain
-    wherever it stands.
+    Movement that torch would copy for (permutes, shuffles, rolls, flips, repeats, pads but circular ones, and
+    slices that are made contiguous) becomes a chain, however many copies it was, where the chain is one pass over
+    memory, writes at least 32 MiB, and stands where inductor could not take the copy into arithmetic beside it:
+    between convolutions, matrix products, attention, inputs and results. It may begin with a concatenation or a
+    stack of several tensors. Views stay views. The rest, concatenations alone and movement of dynamic lengths with
+    it, goes to inductor. Graphs of the backward are treated alike. Where no C++ compiler is found, the rest runs
+    eagerly, and movement of 64 KiB becomes a chain wherever it stands.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.utils._python_dispatch import _disable_current_modes
 
 from dnnmove.torch._spec import Call
 
@@ -93,12 +94,49 @@ def _blocks(node: Node, x: Node, factor: int) -> Iterator[Call]:
     return _step("pixel_unshuffle", factor)
 
 
-_ARITHMETIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.fmod.Scalar, aten.remainder.Scalar)
+def _pairs(padding: list[int], ndim: int) -> tuple[tuple[int, int], ...]:
+    """NumPy's widths, one pair for each axis, of torch's, which begin with the last axis."""
+    last_first = list(zip(padding[::2], padding[1::2], strict=True))
+    return (*((0, 0) for _ in range(ndim - len(last_first))), *reversed(last_first))
+
+
+def _constant_around(node: Node) -> Any:
+    """The number that a constant pad puts around its tensor, as the dtype holds it; None for one that JSON has not."""
+    value = node.kwargs.get("value", node.args[2] if len(node.args) > 2 else 0)
+    try:
+        with _disable_current_modes():  # of fake tensors
+            held = torch.empty((), dtype=node.meta["val"].dtype).fill_(value).item()
+    except (RuntimeError, TypeError):  # no such number, or a symbol
+        return None
+    return held if not isinstance(held, complex) else held.real if held.imag == 0 else None
+
+
+def _padded(node: Node, x: Node, pad: list[int], *_: Any, **__: Any) -> Iterator[Call]:
+    pairs = _pairs(pad, len(_shape(x)))
+    if any(width < 0 for pair in pairs for width in pair):
+        ends = zip(pairs, _shape(x), strict=True)
+        yield from _step("index", tuple(slice(max(-a, 0), n + min(b, 0)) for (a, b), n in ends))
+    if any(width > 0 for pair in pairs for width in pair):
+        widths = tuple((max(a, 0), max(b, 0)) for a, b in pairs)
+        yield from _step("pad", widths, "constant", _constant_around(node))
+
+
+def _bordered(mode: str) -> Callable[..., Iterator[Call]]:
+    def steps(node: Node, x: Node, padding: list[int]) -> Iterator[Call]:
+        return _step("pad", _pairs(padding, len(_shape(x))), mode)
+
+    return steps
+
+
+_ARITHMETIC = (
+    *(aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.fmod.Scalar, aten.remainder.Scalar),
+    *(aten.abs.default, aten.clamp_min.default, aten.clamp_max.default),  # of the positions of borders
+)
 _MOST_POSITIONS = 1 << 16  # a chain holds them all, as text too
 
 
 def _constant(node: Any) -> Any:
-    """The value of a node that no input decides, as inductor writes the positions of a roll; None for others."""
+    """The value of a node that no input decides, as inductor writes the positions of rolls and borders; else None."""
     if not isinstance(node, Node):
         return node
     if node.target is torch.ops.prims.iota.default:
@@ -161,9 +199,15 @@ COPIES: dict[Any, Callable[..., Iterator[Call]]] = {
     aten.repeat.default: _repeated,
     aten.channel_shuffle.default: _channels,
     aten.index.Tensor: _taken,
+    aten._unsafe_index.Tensor: _taken,
+    aten.constant_pad_nd.default: _padded,
     aten.pixel_shuffle.default: _pixels,
     aten.pixel_unshuffle.default: _blocks,
 }
+for _rank in (1, 2, 3):
+    COPIES[getattr(aten, f"reflection_pad{_rank}d").default] = _bordered("reflect")
+    COPIES[getattr(aten, f"replication_pad{_rank}d").default] = _bordered("edge")
+_INDICES = (aten.index.Tensor, aten._unsafe_index.Tensor)
 # Several tensors into one.
 JOINS: dict[Any, str] = {aten.cat.default: "concat", aten.stack.default: "stack"}
 _PARTS = (aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int)
@@ -178,7 +222,9 @@ def source_of(node: Node) -> Node | None:
         if not isinstance(x, Node) or x.target not in _PARTS:
             return None
         x = x.args[0]
-    elif node.target is aten.index.Tensor and positions_of(node) is None:
+    elif (node.target in _INDICES and positions_of(node) is None) or (
+        node.target is aten.constant_pad_nd.default and _constant_around(node) is None
+    ):
         return None
     if not isinstance(x, Node) or any(isinstance(each, Node) for each in node.args[1:]):
         return None
