@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import statistics
 import sys
 import time
@@ -148,6 +149,14 @@ def counting(counts: list[Counts]) -> Any:
     return mock.patch.object(_fold, "fold", counted)
 
 
+def loops_of(call: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> list[str]:
+    """The loops that inductor compiles for a call, by names that list the operations fused into each."""
+    from torch._inductor.utils import run_and_get_code
+
+    _, programs = run_and_get_code(call, x)
+    return [name for text in programs for name in re.findall(r"^cpp_fused_(\w+) = async_compile", text, re.MULTILINE)]
+
+
 def measure(
     ways: dict[str, Callable[[torch.Tensor], torch.Tensor]], x: torch.Tensor, seconds: float
 ) -> dict[str, float]:
@@ -167,9 +176,17 @@ def measure(
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.torch_models", description=__doc__)
     parser.add_argument("--scale", type=int, default=32, help="multiplies the batches")
+    parser.add_argument("--loops", action="store_true", help="time nothing, but list the loops that inductor compiles")
     options = parser.parse_args()
     torch.set_num_threads(dm.get_num_threads())
     torch._inductor.config.force_disable_caches = True
+    if options.loops:
+        for name, (model, x) in models(options.scale).items():
+            for way, backend in (("torch.compile", "inductor"), ('backend="dnnmove"', dnnmove.torch.backend)):
+                torch._dynamo.reset()
+                with torch.no_grad():
+                    print(f"{name}, {way}:", *loops_of(torch.compile(model, backend=backend), x), sep="\n    ")
+        return 0
     print(f"torch {torch.__version__}, {dm.get_num_threads()} threads, milliseconds")
     for name, (model, x) in models(options.scale).items():
         torch._dynamo.reset()

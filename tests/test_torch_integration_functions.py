@@ -1,6 +1,7 @@
 """dnnmove.torch, eager: what it computes, which tensors it takes, what it refuses and how it says so."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -184,8 +185,11 @@ def test_what_is_no_dense_tensor(name, make, error, words, errors_name):
         "transpose": dt.transpose,
         "variadic_split": lambda x: dt.variadic_split(x, 1, [6]),
         "broadcast": lambda x: dt.broadcast(x, (2, 6, 4, 3)),
+        "concat": lambda x: dt.concat([x]),
+        "stack": lambda x: dt.stack([x]),
         "chain": dt.chain(built_for(some())),
     }
+    words = [re.sub("^x ", "tensors[0] ", each) if name in ("concat", "stack") else each for each in words]
     errors_name(error, lambda: calls[name](make(some())), *words)
 
 
@@ -221,6 +225,20 @@ SPLIT = "split_lengths"
         (lambda x: dt.variadic_split(x, True, [2, 4]), TypeError, ["axis (True) must be an integer"]),
         (lambda x: dt.variadic_split(x, 1, [2.0, 4.0]), TypeError, [f"{SPLIT}[0] (2.0)"]),
         (lambda x: dt.variadic_split(x, 1, "24"), TypeError, [f"{SPLIT} ('24')"]),
+        (lambda x: dt.concat([x, x[:1]], 1), ValueError, ["tensors[1].shape (1, 6, 4, 3)", "except along axis 1"]),
+        (lambda x: dt.concat([x, x[0]]), ValueError, ["tensors[1].shape (6, 4, 3)", "tensors[0].shape (2, 6, 4, 3)"]),
+        (lambda x: dt.stack([x, x[:1]]), ValueError, ["tensors[1].shape (1, 6, 4, 3)", "(2, 6, 4, 3)"]),
+        (lambda x: dt.concat([x, x.float()]), TypeError, ["tensors[1].dtype (torch.float32)", "torch.float64"]),
+        (lambda x: dt.stack([x, 3]), TypeError, ["tensors[1] must be a torch.Tensor, not int"]),
+        (lambda x: dt.concat(x), TypeError, ["tensors must be a list or tuple of tensors, not Tensor"]),
+        (lambda x: dt.stack(x), TypeError, ["tensors must be a list or tuple of tensors, not Tensor"]),
+        (lambda x: dt.concat([]), ValueError, ["tensors must hold at least one tensor"]),
+        (lambda x: dt.concat([x], 4), AxisError, ["axis (4) must lie in [-4, 4)"]),
+        (lambda x: dt.concat([x], -5), AxisError, ["axis (-5) must lie in [-4, 4)"]),
+        (lambda x: dt.stack([x], 5), AxisError, ["axis (5) must lie in [-5, 5)"]),
+        (lambda x: dt.concat([x], 1.0), TypeError, ["axis (1.0) must be an integer, not float"]),
+        (lambda x: dt.stack([x], True), TypeError, ["axis (True) must be an integer, not bool"]),
+        (lambda x: dt.concat([x[0, 0, 0, 0]]), AxisError, ["axis (0) must lie in [0, 0)"]),
         (lambda x: dt.broadcast(x, (2, 6, 4)), ValueError, ["target_shape (2, 6, 4)", "more dimensions (4)"]),
         (lambda x: dt.broadcast(x, (2, 6, 4, 7)), ValueError, ["target_shape", "length 3 cannot become 7"]),
         (lambda x: dt.broadcast(x, (-2, 6, 4, 3)), ValueError, ["target_shape (-2, 6, 4, 3)", "at least 0"]),

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
-from torch_cases import FUNCTIONS, OPERATORS, assert_same, parts, some  # noqa: E402
+from torch_cases import FUNCTIONS, assert_same, by_operator, parts, some  # noqa: E402
 
 import dnnmove.torch as dt  # noqa: E402
 
@@ -32,10 +32,8 @@ def test_gradcheck(name):
 
 @each
 def test_gradcheck_of_the_operator(name):
-    arguments = OPERATORS[name]
-    operator = getattr(torch.ops.dnnmove, name)
-    assert gradcheck(lambda x: operator(x, *arguments), some(requires_grad=True), check_forward_ad=True)
-    assert gradgradcheck(lambda x: operator(x, *arguments), some(requires_grad=True))
+    assert gradcheck(by_operator(name), some(requires_grad=True), check_forward_ad=True)
+    assert gradgradcheck(by_operator(name), some(requires_grad=True))
 
 
 @each
@@ -155,9 +153,7 @@ def test_nodes_are_named_and_keep_nothing(name):
 @pytest.mark.parametrize("direct", [True, False], ids=["function", "operator"])
 def test_torch_func(name, direct):
     ours, torchs = FUNCTIONS[name]
-    if not direct:
-        operator, arguments = getattr(torch.ops.dnnmove, name), OPERATORS[name]
-        ours = lambda x: operator(x, *arguments)  # noqa: E731
+    ours = ours if direct else by_operator(name)
     x, tangent, batch = some(), some(seed=1), some((3, 2, 6, 4, 3), seed=2)
     close = {"rtol": 1e-13, "atol": 1e-13}
     for transform in (torch.func.grad, torch.func.hessian, torch.func.jacfwd):

@@ -41,18 +41,33 @@ FUNCTIONS = {
         lambda x: dt.broadcast(x, (5, *x.shape)),
         lambda x: x.expand(5, *x.shape).contiguous(),
     ),
+    "concat": (
+        lambda x: dt.concat([x, x[:, :2], x.flip(1)], 1),
+        lambda x: torch.cat([x, x[:, :2], x.flip(1)], 1).contiguous(),
+    ),
+    "stack": (lambda x: dt.stack((x, x.flip(1)), -1), lambda x: torch.stack((x, x.flip(1)), -1).contiguous()),
     "chain": (
         lambda x: dt.chain(built_for(x))(x),
         lambda x: tuple(y.permute(0, 2, 3, 1).contiguous() for y in shuffled(x, 3).split([2, 4], 1)),
     ),
 }
+CHAIN = dt.chain(built_for(some()))._text
+# name: the arguments of torch.ops.dnnmove.NAME that do the same
 OPERATORS = {
-    "channel_shuffle": (3,),
-    "transpose": ([0, 2, 3, 1],),
-    "variadic_split": (1, [2, 4]),
-    "broadcast": ([5, *SHAPE],),
-    "chain": (dt.chain(built_for(some()))._text,),
+    "channel_shuffle": lambda x: (x, 3),
+    "transpose": lambda x: (x, [0, 2, 3, 1]),
+    "variadic_split": lambda x: (x, 1, [2, 4]),
+    "broadcast": lambda x: (x, [5, *SHAPE]),
+    "concat": lambda x: ([x, x[:, :2], x.flip(1)], 1),
+    "stack": lambda x: ([x, x.flip(1)], -1),
+    "chain": lambda x: (x, CHAIN),
 }
+
+
+def by_operator(name):
+    """The operator as a function of one tensor."""
+    operator, arguments = getattr(torch.ops.dnnmove, name), OPERATORS[name]
+    return lambda x: operator(*arguments(x))
 
 
 def assert_same(results, expected):

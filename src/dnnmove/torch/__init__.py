@@ -9,6 +9,7 @@ from dnnmove.torch._backend import backend
 from dnnmove.torch._chain import ChainFunction, chain
 from dnnmove.torch._compiled import build_extension, load
 from dnnmove.torch._functions import broadcast, channel_shuffle, transpose, variadic_split
+from dnnmove.torch._joins import concat, stack
 from dnnmove.torch._modules import ChannelShuffle
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "build_extension",
     "chain",
     "channel_shuffle",
+    "concat",
+    "stack",
     "transpose",
     "variadic_split",
 ]

@@ -49,14 +49,16 @@ def differentiable(
     return apply
 
 
-def readable(x: Any) -> None:
-    """TypeError or ValueError where `x` is no tensor that the engine can read."""
+def readable(x: Any, name: str = "x") -> None:
+    """TypeError or ValueError, which calls it `name`, where `x` is no tensor that the engine can read."""
     if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x must be a torch.Tensor, not {type(x).__name__}")
+        raise TypeError(f"{name} must be a torch.Tensor, not {type(x).__name__}")
     if x.is_nested or x.layout is not torch.strided:
         kind = "nested" if x.is_nested else f"{x.layout}"
-        raise TypeError(f"x ({kind}) must be a dense, strided tensor: pass x.to_dense() or move its parts one by one")
+        raise TypeError(
+            f"{name} ({kind}) must be a dense, strided tensor: pass x.to_dense() or move its parts one by one"
+        )
     if x.is_quantized:
-        raise TypeError(f"x ({x.dtype}) must not be quantized: move x.int_repr()")
+        raise TypeError(f"{name} ({x.dtype}) must not be quantized: move x.int_repr()")
     if x.device.type not in ("cpu", "meta"):
-        raise ValueError(f"x lies on device {x.device}, not on the CPU: pass x.cpu()")
+        raise ValueError(f"{name} lies on device {x.device}, not on the CPU: pass x.cpu()")
