@@ -17,7 +17,7 @@ const Kernels& kernels_for(Isa isa) {
 const Conversions& conversions_for(Isa isa) {
     switch (isa) {
 #if defined(__x86_64__)
-        case Isa::avx512_vbmi:
+        case Isa::avx512_vbmi: return avx512_vbmi_conversions();
         case Isa::avx512: return avx512_conversions();
         case Isa::avx2: return avx2_conversions();
 #endif

@@ -13,6 +13,7 @@ const Conversions& avx2_conversions();
 const Kernels& avx512_kernels();
 const Conversions& avx512_conversions();
 const Kernels& avx512_vbmi_kernels();
+const Conversions& avx512_vbmi_conversions();
 #endif
 
 }  // namespace dnnmove
