@@ -11,7 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from test_torch_integration_compile import test_compiled_autograd, test_workers_of_a_dataloader  # noqa: E402, F401
+import test_torch_integration_compile  # noqa: E402
+from test_torch_integration_compile import test_compiled_autograd  # noqa: E402, F401
 from test_torch_integration_functions import *  # noqa: E402, F403
 from test_torch_integration_gradients import *  # noqa: E402, F403
 from torch_cases import some  # noqa: E402
@@ -171,6 +172,10 @@ def test_many_threads(size):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_workers_of_a_dataloader():
+    test_torch_integration_compile.test_workers_of_a_dataloader("spawn")
 
 
 def test_nothing_leaks():
