@@ -297,7 +297,7 @@ std::vector<ProgramSummary> BuiltChain::summaries(std::size_t most) const {
 }
 
 std::string BuiltChain::explain() const {
-    std::string text = title_ + folded_.trace();
+    std::string text = title_ + chain::fold(chain_, max_nests_, true).trace();
     const int threads = get_num_threads();
     for (std::size_t pass = 0; pass < row_major_->size(); ++pass) {
         text += "pass " + std::to_string(pass + 1) + ", " + (*row_major_)[pass]->explain(threads);

@@ -53,9 +53,10 @@ py::object to_python(const chain::Note& note) {
 
 py::list levels_of(const BuiltChain& built) {
     const chain::Chain& chain = built.chain();
+    const chain::Folded folded = chain::fold(chain, built.max_nests(), true);
     py::list levels;
-    for (std::size_t step = 0; step < built.folded().steps.size(); ++step) {
-        const chain::StepTrace& trace = built.folded().steps[step];
+    for (std::size_t step = 0; step < folded.steps.size(); ++step) {
+        const chain::StepTrace& trace = folded.steps[step];
         py::list notes;
         for (const chain::Note& note : trace.notes) {
             py::object said = to_python(note);

@@ -184,6 +184,18 @@ def random_chain(random, chain_of, most_steps=8):
     return source, chain, [part.view(source.dtype) for part in arrays], splits
 
 
+def random_finish(random, chain, arrays):
+    """(chain, arrays) with a step behind the last that changes what the elements are, where it can."""
+    dtype = arrays[0].dtype
+    if dtype == np.uint8:
+        scale = random.choice([None, 0.5])
+        numbers = [array.astype(np.float32) * np.float32(scale or 1) for array in arrays]
+        return chain.convert("float32", scale=scale), numbers
+    if dtype.kind in "SV":
+        return chain, arrays
+    return chain.branch(None).byteswap(), [array.byteswap().view(dtype.newbyteorder()) for array in arrays]
+
+
 def _laid_again(random, array):
     """The same elements, perhaps in another memory order."""
     kind = random.random()

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from chains import blocks, random_chain
+from chains import blocks, random_chain, random_finish, random_sources_chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +47,15 @@ def wrong(seeds, **build):
 
 def test_random_chains():
     assert wrong(range(COUNT)) == []
+
+
+@pytest.mark.parametrize("sources", [random_chain, random_sources_chain])
+def test_long_random_chains_that_convert_or_swap_in_the_end(sources):
+    """As long as the search for their intermediates is bounded; what changes elements is done by the last pass."""
+    for seed in range(COUNT // 5):
+        choices = random.Random(seed)
+        source, chain, arrays, splits = sources(choices, dm.Chain.of, most_steps=20)
+        assert mismatches((source, *random_finish(choices, chain, arrays), splits)) == ""
 
 
 @pytest.mark.parametrize("max_nests", [1, 2, 7])

@@ -352,12 +352,33 @@ TEST(a_search_is_bounded_in_pieces_not_in_time) {
     const Folded folded = fold(hard);
     CHECK(folded.passes > 1);
     CHECK(folded.cut_short);
-    CHECK(folded.composed <= kMostComposed + 2 * kMaxPieces * hard.levels().size());
+    CHECK(folded.composed <= kMostComposed + kMaxPieces * hard.levels().size());
     CHECK(folded.trace().find("the search for the arrays to write to memory ended after") != std::string::npos);
     for (const Written& written : folded.outputs) CHECK(written.mosaic.dense_nests().size() <= kMaxNests);
     // A short one is searched to its end.
     const Folded easy = fold(over({4, 6}).then(shuffle(1, 2)).then(transpose({})).then(split(0, 2)));
     CHECK(!easy.cut_short && easy.passes == 1 && easy.composed < 32);
+}
+
+TEST(twenty_steps_take_a_bounded_count_of_boxes) {
+    // What takes under a millisecond, whatever the steps are: boxes are counted, since time would tell of the machine.
+    Random random(20);
+    std::size_t long_walks = 0;
+    for (int round = 0; round < 400; ++round) {
+        const Dims shape = random_factors(random, random(1, 20) * 120);
+        Chain chain = over(shape);
+        std::vector<Array> arrays{Array{shape, std::vector<std::int32_t>(static_cast<std::size_t>(element_count(shape)))}};
+        for (int attempt = 0; attempt < 100 && chain.steps().size() < 20; ++attempt) random_step(random, chain, arrays);
+        const Folded folded = fold(chain);
+        CHECK(folded.composed <= 2 * kMostComposed);
+        long_walks += folded.composed > 1000 ? 1 : 0;
+    }
+    CHECK(long_walks > 10);
+    // As many boxes as there are arrays are no search.
+    Chain branches = over({2000, 6}).then(split(0, 2000));
+    for (int step = 0; step < 19; ++step) branches = branches.then(transpose({}));
+    const Folded folded = fold(branches);
+    CHECK(folded.passes == 1 && !folded.cut_short);
 }
 
 TEST(many_pieces_join_as_few_do) {

@@ -132,6 +132,7 @@ public:
     FlattenStep(std::int64_t start, std::int64_t end) : start_(start), end_(end) {}
 
     std::string name() const override { return "flatten"; }
+    bool reshapes() const override { return true; }
     std::vector<Argument> arguments() const override { return {{"start", start_}, {"end", end_}}; }
     std::vector<Dims> check(const Dims& shape) const override {
         const auto [first, last] = range(shape);
@@ -176,6 +177,7 @@ public:
     UnflattenStep(std::int64_t axis, Dims sizes) : axis_(axis), sizes_(std::move(sizes)) {}
 
     std::string name() const override { return "unflatten"; }
+    bool reshapes() const override { return true; }
     std::vector<Argument> arguments() const override { return {{"axis", axis_}, {"sizes", sizes_}}; }
     std::vector<Dims> check(const Dims& shape) const override {
         const std::size_t axis = ops::normalize_axis(axis_, shape.size());

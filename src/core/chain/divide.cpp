@@ -14,6 +14,7 @@
 #include <string>
 
 #include "chain/positions.hpp"
+#include "chain/work.hpp"
 #include "runtime/error.hpp"
 
 namespace dnnmove::chain {
@@ -33,6 +34,7 @@ struct Divider {
     std::int64_t low;
     std::size_t limit;
     std::vector<std::pair<Positions, Positions>>& out;
+    Work& work = Work::of_thread();
 
     std::int64_t span(std::size_t from) const {
         std::int64_t sum = 0;
@@ -115,7 +117,7 @@ struct Divider {
     }
 
     void emit(Positions first, Positions second, std::size_t level) {
-        if (out.size() == limit) fail();
+        if (out.size() == limit || ++work.done > work.most) fail();
         second.terms.append(terms.begin() + level, terms.end());
         normalize(first);
         normalize(second);
@@ -129,7 +131,7 @@ void divide(const Positions& set, std::int64_t low_length, std::size_t limit, st
     out.clear();
     Positions high{set.start / low_length, set.offset, {}};
     const Positions low{set.start % low_length, 0, {}};
-    Divider divider{{}, low_length, limit, out};
+    Divider divider{.terms = {}, .low = low_length, .limit = limit, .out = out};
     for (const Term& term : set.terms) {
         if (term.step % low_length == 0) {
             high.terms.push_back(term.divided(low_length));

@@ -3,8 +3,9 @@
 // The steps form a tree (a split has several children). For each array that may be written to memory
 // and read again, a search over the nodes below finds the cheapest set of further ones; results are
 // kept per node, so the work is at most nodes x depth compositions. It ends earlier where no better set
-// is possible, and after a bounded number of pieces with the best found until then. A chain that folds
-// whole, nearly every one, costs a single walk.
+// is possible, and after a bounded number of boxes (Work) with the best found until then: a walk that has made too many
+// ends at the last array of few of them, which becomes an intermediate. A chain that folds whole, nearly every one, costs
+// a single walk.
 #include "chain/fold.hpp"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <set>
 #include <utility>
 
+#include "chain/work.hpp"
 #include "runtime/error.hpp"
 
 namespace dnnmove::chain {
@@ -40,14 +42,12 @@ constexpr std::size_t kFewNests = 16;              // are never fragmented
 constexpr std::int64_t kCachedBytes = 1024 * 1024;  // below this lines stay in the cache between nests
 constexpr std::int64_t kMostTouches = 4;           // of a line of the array by all nests
 
-// A search goes on where fewer nests or fewer bytes may be found; for bytes the longer the more of them may be spared,
-// since a piece is composed in about the time in which that many are written and read.
-constexpr std::size_t kMostForNests = 256;  // pieces composed
-constexpr std::size_t kMostForBytes = 1024;
-constexpr std::int64_t kBytesPerPiece = 16 * 1024;
-constexpr std::int64_t kListedPerPiece = 64;  // entries of a table that are as much work
+// A search goes on where fewer nests or fewer bytes may be found, until so many boxes are made.
+constexpr std::size_t kMostForNests = 500;
+constexpr std::size_t kMostForBytes = 1800;
+constexpr std::size_t kBoxesOfStep = 8;  // that a step may make of one box, on the way
 
-constexpr std::size_t kMostKept = 4096;  // pieces composed, of which what they make is kept for the walk after the search
+constexpr std::size_t kMostKept = 4096;  // pieces, of which what they make is kept for the walk after the search
 
 constexpr Cost kImpossible{std::numeric_limits<std::size_t>::max(), 0, 0};
 
@@ -96,14 +96,30 @@ std::string counted(std::size_t count, const std::string& stem) {
 
 class Folder {
 public:
-    Folder(const Chain& chain, std::size_t max_nests) : chain_(chain), max_nests_(max_nests) {}
+    Folder(const Chain& chain, std::size_t max_nests, bool traced) : chain_(chain), max_nests_(max_nests), traced_(traced) {}
 
     Folded run() {
+        Work& work = Work::of_thread();
+        work.done = 0;
         const Mosaic source = chain_.start();
         folded_.sources = static_cast<int>(chain_.sources().size());
         given_ = source.pieces().size() - (source.pieces().empty() ? 0 : 1);
-        search(kSource, Node{0, 0}, source, false);
-        for (std::size_t step = 0; step <= chain_.steps().size(); ++step) folded_.steps.push_back({heading(step), chain_.levels()[step]->shapes.size(), {}, false});
+        // Thousands of branches, or of sources that do not lie alike, are as many boxes in any case.
+        std::size_t needed = 0;
+        for (const auto& level : chain_.levels()) needed += kBoxesOfStep * (level->shapes.size() + given_);
+        if (needed > most_) most_ = least_walk_ = needed;
+        walk_end_ = most_;
+        const Cost cost = search(kSource, Node{0, 0}, source, false);
+        if (cost.excess > 0) {
+            // Some step alone takes more nests than an array may.
+            bears_excess_ = true;
+            costs_.clear();
+            written_.clear();
+            walk_end_ = work.done + least_walk_;
+            search(kSource, Node{0, 0}, source, false);
+        }
+        folded_.composed = work.done;
+        for (std::size_t step = 0; traced_ && step <= chain_.steps().size(); ++step) folded_.steps.push_back({heading(step), chain_.levels()[step]->shapes.size(), {}, false});
         std::vector<Mosaic> path;
         emit(kSource, Node{0, 0}, source, 0, 0, path);
         return std::move(folded_);
@@ -128,49 +144,51 @@ private:
     }
 
     // The cost of writing `mosaic`, but for its bytes.
-    Cost cost_of(const Base& base, const Mosaic& mosaic) const {
+    Cost cost_of(const Base& base, const Mosaic& mosaic, bool output) const {
         Cost cost{0, 0, mosaic.pieces().size()};
         if (cost.nests <= 1) return cost;
-        const std::vector<Nest> copies = mosaic.dense_nests();
-        cost.nests = copies.size();
         // Sources that do not lie alike are nests that no pass spares.
         const std::size_t given = base == kSource ? given_ : 0;
+        // A row-major array may take fewer than it has pieces; never more.
+        if (cost.nests <= max_nests_ + given && (cost.nests <= kFewNests + given || mosaic.bytes() < kCachedBytes)) return cost;
+        if (!output && cost.nests > 2 * (max_nests_ + given)) {
+            cost.excess = 1;
+            return cost;
+        }
+        const std::vector<Nest> copies = mosaic.dense_nests();
+        cost.nests = copies.size();
         const bool fragmented = cost.nests > kFewNests + given && is_fragmented(copies, mosaic.bytes());
         cost.excess = cost.nests > max_nests_ + given || fragmented ? 1 : 0;
         return cost;
     }
 
-    // The pieces of a mosaic, and those that its tables are worth.
-    static std::size_t work_of(const Mosaic& mosaic) {
-        std::int64_t listed = 0;
-        for (const Piece& piece : mosaic.pieces()) {
-            for (const Positions& axis : piece.axes) {
-                for (const Term& term : axis.terms) listed += term.listing ? term.extent : 0;
-            }
-        }
-        return 1 + mosaic.pieces().size() + static_cast<std::size_t>(listed / kListedPerPiece);
-    }
-
     using Next = std::optional<std::vector<Mosaic>>;
 
-    // What `node` becomes by the next step; nothing where that is more pieces than a mosaic may have.
-    Next compose(const Node& node, const Mosaic& mosaic) {
+    // What `node` becomes by the next step; nothing where that is more pieces than a mosaic may have, or where this walk
+    // has made more boxes than it may. From an array that is there, a step is always taken.
+    Next compose(const Base& base, const Node& node, const Mosaic& mosaic) {
+        const bool starts = base == node;
+        if (!starts && Work::of_thread().done > walk_end_) {
+            folded_.cut_short = true;
+            return std::nullopt;
+        }
         try {
+            const WorkLimit limit(starts ? std::numeric_limits<std::size_t>::max() : walk_end_);
             Next next = chain_.apply(node.step, node.branch, mosaic);
-            for (const Mosaic& made : *next) folded_.composed += work_of(made);
+            for (const Mosaic& made : *next) kept_ += 1 + made.pieces().size();
             return next;
         } catch (const NotOneView&) {
-            folded_.composed += kMaxPieces;
+            if (!starts && Work::of_thread().done > walk_end_) folded_.cut_short = true;
             return std::nullopt;
         }
     }
 
     // The cost of all below `node`, whose array is `mosaic` over the base; `whole`: with no further intermediate.
     Cost search(const Base& base, const Node& node, const Mosaic& mosaic, bool whole) {
-        if (last(node)) return cost_of(base, mosaic);
+        if (last(node)) return cost_of(base, mosaic, true);
         Cost onward = kImpossible;
         const auto known = made_.find({base, node});
-        Next fresh = known == made_.end() ? compose(node, mosaic) : std::nullopt;
+        Next fresh = known == made_.end() ? compose(base, node, mosaic) : std::nullopt;
         const Next& next = known == made_.end() ? fresh : known->second;
         if (next) {
             onward = {};
@@ -178,19 +196,20 @@ private:
                 onward = sum(onward, search(base, child(node, i), (*next)[i], whole));
             }
         }
-        if (known == made_.end() && folded_.composed <= kMostKept) made_.emplace(std::pair(base, node), std::move(fresh));
+        if (known == made_.end() && kept_ <= kMostKept) made_.emplace(std::pair(base, node), std::move(fresh));
         if (whole || base == node) return onward;
         // To write this array costs its bytes, whatever is gained by it, and a nest here and for each output.
         Cost here{0, mosaic.bytes(), 1};
         const Cost least{0, 0, filled_below(node)};
         if ((onward.excess == 0 && onward.bytes == 0) || !(sum(here, least) < onward)) return onward;
-        if (onward != kImpossible && folded_.composed > most_for(onward, mosaic.bytes())) {
+        const bool possible = onward.excess == 0 || (bears_excess_ && onward != kImpossible);
+        if (possible && Work::of_thread().done > most_for(onward, mosaic.bytes())) {
             folded_.cut_short = true;
             return onward;
         }
-        here = cost_of(base, mosaic);
+        here = cost_of(base, mosaic, false);
         here.bytes = mosaic.bytes();
-        if (!(sum(here, least) < onward)) return onward;
+        if (!(sum(here, least) < onward) || (here.excess > 0 && !bears_excess_)) return onward;
         const bool last_written = onward != kImpossible && here.excess == onward.excess && onward.bytes - here.bytes < least_below(node.step);
         const Cost written = sum(here, search_from(node, mosaic, last_written));
         if (written < onward) {
@@ -206,18 +225,19 @@ private:
             const auto known = costs_.find({node, kind});
             if ((whole || !kind) && known != costs_.end()) return known->second;
         }
+        // Half of what is left is this walk's; the walk that it is part of goes on with what it had.
+        const std::size_t before = Work::of_thread().done;
+        const std::size_t outer = walk_end_;
+        walk_end_ = before + std::max(least_walk_, before < kMostForBytes ? (kMostForBytes - before) / 2 : 0);
         const Cost cost = search(node, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()), whole);
+        walk_end_ = outer + (Work::of_thread().done - before);
         costs_.emplace(std::pair(node, whole), cost);
         return cost;
     }
 
-    // Pieces that may be composed before a search is content with a cost of `onward`, where writing `bytes` might be
-    // better.
-    static std::size_t most_for(const Cost& onward, std::int64_t bytes) {
-        if (onward.excess > 0) return kMostComposed;
-        if (bytes >= onward.bytes) return kMostForNests;
-        const std::int64_t worth = (onward.bytes - bytes) / kBytesPerPiece;
-        return worth < static_cast<std::int64_t>(kMostComposed - kMostForBytes) ? kMostForBytes + static_cast<std::size_t>(worth) : kMostComposed;
+    // Boxes that may be made before a search is content with a cost of `onward`, where writing `bytes` might be better.
+    std::size_t most_for(const Cost& onward, std::int64_t bytes) const {
+        return onward.excess > 0 ? 2 * most_ : bytes < onward.bytes ? kMostForBytes : kMostForNests;
     }
 
     // Outputs below `node` that have elements.
@@ -250,7 +270,9 @@ private:
     void emit(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
               std::vector<Mosaic>& path) {
         const bool writes = !last(node) && written_.contains({base, node});
-        if (node.step == 0 && chain_.joins()) {
+        if (!traced_) {
+            // What follows is what explain() says.
+        } else if (node.step == 0 && chain_.joins()) {
             note_sources();
         } else if (writes || arrived(node)) {
             note(node, mosaic, source, path);
@@ -263,7 +285,7 @@ private:
         if (writes) {
             folded_.intermediates.push_back(Written{mosaic, source, pass, node.step, node.branch});
             const int reader = static_cast<int>(folded_.intermediates.size());
-            note_written(node, mosaic, pass);
+            if (traced_) note_written(node, mosaic, pass);
             std::vector<Mosaic> fresh;
             return follow(Base{node}, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()), reader, pass + 1, fresh);
         }
@@ -272,11 +294,11 @@ private:
 
     void follow(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
                 std::vector<Mosaic>& path) {
-        path.push_back(mosaic);
+        if (traced_) path.push_back(mosaic);
         const auto known = made_.find({base, node});
         const std::vector<Mosaic> next = known != made_.end() ? std::move(*known->second) : chain_.apply(node.step, node.branch, mosaic);
         for (std::size_t i = 0; i < next.size(); ++i) emit(base, child(node, i), next[i], source, pass, path);
-        path.pop_back();
+        if (traced_) path.pop_back();
     }
 
     void note(const Node& node, const Mosaic& mosaic, int source, const std::vector<Mosaic>& path) {
@@ -386,11 +408,17 @@ private:
 
     const Chain& chain_;
     std::size_t max_nests_;
+    bool traced_;
     std::size_t given_ = 0;  // nests more than one that the sources take
     std::map<std::pair<Node, bool>, Cost> costs_;  // by node, and whether no further intermediate may be
     std::map<std::pair<Base, Node>, Next> made_;  // by compose(), the first of them
     std::vector<std::int64_t> least_;
     std::set<std::pair<Base, Node>> written_;
+    std::size_t most_ = kMostComposed;         // boxes that the search may make
+    std::size_t least_walk_ = kLeastComposed;  // boxes that a walk from an intermediate may make
+    std::size_t walk_end_ = 0;     // boxes made, after which the walk from the latest base ends
+    std::size_t kept_ = 0;         // pieces in made_, and those that were made since
+    bool bears_excess_ = false;    // an intermediate may take too many nests
     Folded folded_;
 };
 
@@ -418,7 +446,7 @@ std::string Folded::trace() const {
     }
     if (cut_short) {
         text += "the search for the arrays to write to memory ended after " + std::to_string(composed) +
-                " strided boxes with the best it had found; others may take fewer bytes or copies\n";
+                " strided boxes with the best it had found; others may take fewer passes, bytes or copies\n";
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (i == kNotes) return text + "...\n";
@@ -436,7 +464,7 @@ std::string Folded::trace() const {
     return text;
 }
 
-Folded fold(const Chain& chain, std::size_t max_nests) { return Folder(chain, max_nests).run(); }
+Folded fold(const Chain& chain, std::size_t max_nests, bool traced) { return Folder(chain, max_nests, traced).run(); }
 
 std::vector<Transfer> Folded::transfers(std::size_t pass, const std::vector<Dims>& strides) const {
     std::vector<Transfer> all;

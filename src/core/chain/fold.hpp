@@ -15,9 +15,10 @@ namespace dnnmove::chain {
 
 inline constexpr std::size_t kMaxNests = 64;
 
-// Pieces that a search may compose while it could still find better intermediates, tables counted as pieces, too. What a chain needs besides to
-// be folded at all is at most kMaxPieces for each array of its steps, in each of two walks.
-inline constexpr std::size_t kMostComposed = 8192;
+// Boxes (Work) that the walk from the sources to the outputs may make before it ends at an intermediate: somewhat over half
+// a millisecond. From there on a walk may make fewer; kLeastComposed from each intermediate, however many were made before.
+inline constexpr std::size_t kMostComposed = 3000;
+inline constexpr std::size_t kLeastComposed = 150;
 
 // An array that some pass writes: an output, or an intermediate that the next pass reads.
 struct Written {
@@ -66,9 +67,9 @@ struct Folded {
     std::vector<Written> intermediates;  // row-major, in an order in which each source precedes its readers
     std::size_t passes = 1;
     int sources = 1;               // of the chain
-    std::size_t composed = 0;      // pieces that the search made, its measure of work
+    std::size_t composed = 0;      // boxes that the search made, its measure of work
     bool cut_short = false;        // the search ended before it had compared all sets of intermediates
-    std::vector<StepTrace> steps;  // the input, then the steps
+    std::vector<StepTrace> steps;  // the input, then the steps, where they are traced
     // Text for explain(): what every step did, and how each output is written.
     std::string trace() const;
 
@@ -79,7 +80,8 @@ struct Folded {
 
 // An output or an intermediate takes at most `max_nests` (1 to kMaxPieces) nests. Where the steps from
 // the source need more, or so many thin ones that each cache line is fetched again and again,
-// intermediates are written to memory, at the steps that add up to the fewest bytes.
-Folded fold(const Chain& chain, std::size_t max_nests = kMaxNests);
+// intermediates are written to memory, at the steps that add up to the fewest bytes. `traced`: with what explain() says
+// of every step, which takes as long again and changes nothing else.
+Folded fold(const Chain& chain, std::size_t max_nests = kMaxNests, bool traced = false);
 
 }  // namespace dnnmove::chain

@@ -2,10 +2,13 @@
 #include "chain/mosaic.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "chain/work.hpp"
 #include "runtime/error.hpp"
 
 namespace dnnmove::chain {
@@ -75,47 +78,70 @@ std::optional<std::vector<Mosaic::Run>> runs_of(const Dims& indices, std::size_t
 // Finds a list of indices in sets of positions: the shorter of the two is gone through.
 class Finder {
 public:
-    explicit Finder(const Dims& indices) : indices_(indices) {}
+    // Of an axis of `length`.
+    Finder(const Dims& indices, std::int64_t length) : indices_(indices), length_(length) {}
 
     // Which of the indices are positions of the set, rising, and the offsets of these.
     std::pair<Dims, Dims> among(const Positions& set) {
         std::pair<Dims, Dims> found;
-        const auto add = [&](std::int64_t k, std::int64_t offset) {
-            found.first.push_back(k);
+        const auto add = [&](std::size_t k, std::int64_t offset) {
+            found.first.push_back(static_cast<std::int64_t>(k));
             found.second.push_back(offset);
         };
-        const auto count = static_cast<std::int64_t>(indices_.size());
-        if (set.count() >= count / 4) {
+        const std::size_t count = indices_.size();
+        if (length_ / 4 >= static_cast<std::int64_t>(count) || count >= kNone) {
             const std::int64_t first = set.start, last = set.last();
-            for (std::int64_t k = 0; k < count; ++k) {
-                const std::int64_t index = indices_[static_cast<std::size_t>(k)];
-                if (index < first || index > last) continue;
-                if (const auto offset = set.find(index)) add(k, *offset);
+            for (std::size_t k = 0; k < count; ++k) {
+                if (indices_[k] < first || indices_[k] > last) continue;
+                if (const auto offset = set.find(indices_[k])) add(k, *offset);
             }
             return found;
         }
-        if (sorted_.empty()) {
-            for (std::int64_t k = 0; k < count; ++k) sorted_.emplace_back(indices_[static_cast<std::size_t>(k)], k);
-            std::ranges::sort(sorted_);
-        }
-        std::vector<std::pair<std::int64_t, std::int64_t>> hits;  // which of the indices, and the offset
-        for (std::int64_t n = set.count(); n-- > 0;) {
-            std::int64_t rest = n, position = set.start, offset = set.offset;
-            for (std::size_t i = set.terms.size(); i-- > 0; rest /= set.terms[i].extent) {
-                position += set.terms[i].position(rest % set.terms[i].extent);
-                offset += set.terms[i].offset(rest % set.terms[i].extent);
+        if (first_.empty()) note_places();
+        walk(set, 0, set.start, set.offset);
+        for (std::size_t word = 0; word < hit_.size(); ++word) {
+            for (; hit_[word] != 0; hit_[word] &= hit_[word] - 1) {
+                const std::size_t k = word * 64 + static_cast<std::size_t>(std::countr_zero(hit_[word]));
+                add(k, offsets_[k]);
             }
-            auto at = std::ranges::lower_bound(sorted_, std::pair(position, std::int64_t{0}));
-            for (; at != sorted_.end() && at->first == position; ++at) hits.emplace_back(at->second, offset);
         }
-        std::ranges::sort(hits);
-        for (const auto& [k, offset] : hits) add(k, offset);
         return found;
     }
 
 private:
+    static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+    // Where each position of the axis stands among the indices.
+    void note_places() {
+        first_.assign(static_cast<std::size_t>(length_), kNone);
+        next_.resize(indices_.size());
+        hit_.assign((indices_.size() + 63) / 64, 0);
+        offsets_.resize(indices_.size());
+        for (std::size_t k = 0; k < indices_.size(); ++k) {
+            next_[k] = std::exchange(first_[static_cast<std::size_t>(indices_[k])], static_cast<std::uint32_t>(k));
+        }
+    }
+
+    // The positions of the terms from `level` on, added to one of those before.
+    void walk(const Positions& set, std::size_t level, std::int64_t position, std::int64_t offset) {
+        if (level < set.terms.size()) {
+            const Term& term = set.terms[level];
+            for (std::int64_t k = 0; k < term.extent; ++k) walk(set, level + 1, position + term.position(k), offset + term.offset(k));
+            return;
+        }
+        for (std::uint32_t k = first_[static_cast<std::size_t>(position)]; k != kNone; k = next_[k]) {
+            hit_[k / 64] |= std::uint64_t{1} << (k % 64);
+            offsets_[k] = offset;
+        }
+    }
+
     const Dims& indices_;
-    std::vector<std::pair<std::int64_t, std::int64_t>> sorted_;  // with their places, once they are needed
+    std::int64_t length_;
+    // Once they are needed:
+    std::vector<std::uint32_t> first_;  // by position: the last of the indices that names it
+    std::vector<std::uint32_t> next_;   // by index: the one before it that names the same position
+    std::vector<std::uint64_t> hit_;    // a bit for each index
+    Dims offsets_;                      // of those that are hit
 };
 
 }  // namespace
@@ -123,6 +149,7 @@ private:
 Mosaic::Mosaic(const Dims& shape, const Dims& strides, std::int64_t itemsize) : shape_(shape), itemsize_(itemsize) {
     if (empty()) return;
     Piece piece;
+    piece.axes.reserve(shape.size());
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         piece.axes.push_back(Positions::all(shape[axis], strides[axis]));
     }
@@ -143,7 +170,9 @@ Mosaic Mosaic::blank(Dims shape) const {
     return result;
 }
 
-void Mosaic::add(std::vector<Piece>& pieces, Piece piece) const {
+void Mosaic::add(Pieces& pieces, Piece piece) const {
+    Work& work = Work::of_thread();
+    if (++work.done > work.most) throw NotOneView("more boxes than are worth it");
     if (pieces.size() == most_) throw NotOneView("more than " + std::to_string(most_) + " nests");
     pieces.push_back(std::move(piece));
 }
@@ -153,6 +182,7 @@ bool Mosaic::empty() const { return std::find(shape_.begin(), shape_.end(), 0) !
 Mosaic Mosaic::transpose(const std::vector<std::size_t>& order) const {
     Mosaic result = blank(shape_);
     for (std::size_t axis = 0; axis < order.size(); ++axis) result.shape_[axis] = shape_[order[axis]];
+    Work::of_thread().done += pieces_.size();
     result.pieces_.reserve(pieces_.size());
     for (const Piece& piece : pieces_) {
         Piece& to = result.pieces_.emplace_back();
@@ -167,9 +197,10 @@ Mosaic Mosaic::swap_halves(std::size_t axis, std::int64_t low) const {
     if (empty() || low == 1 || low == shape_[axis]) return *this;
     const std::int64_t high = shape_[axis] / low;
     Mosaic result = blank(shape_);
+    result.pieces_.reserve(pieces_.size());
     std::vector<std::pair<Positions, Positions>> halves;
     for (const Piece& piece : pieces_) {
-        divide(piece.axes[axis], low, kMaxPieces, halves);
+        divide(piece.axes[axis], low, most_ - result.pieces_.size(), halves);
         for (const auto& [first, second] : halves) {
             add(result.pieces_, replaced(piece, axis, combine(second, first, high)));
         }
@@ -179,10 +210,17 @@ Mosaic Mosaic::swap_halves(std::size_t axis, std::int64_t low) const {
 }
 
 Mosaic Mosaic::take(std::size_t axis, std::int64_t begin, std::int64_t step, std::int64_t count) const {
+    Mosaic result = cut_out(axis, begin, step, count);
+    if (count != shape_[axis]) result.join();  // those of a whole axis are turned at most
+    return result;
+}
+
+Mosaic Mosaic::cut_out(std::size_t axis, std::int64_t begin, std::int64_t step, std::int64_t count) const {
     if (count == shape_[axis] && (step > 0 || count <= 1)) return *this;
     Mosaic result = blank(shape_);
     result.shape_[axis] = count;
     if (result.empty()) return result;
+    result.pieces_.reserve(pieces_.size());
     const std::int64_t pace = count == 1 ? 1 : step < 0 ? -step : step;
     const std::int64_t reach = (count - 1) * pace;
     const std::int64_t first = count > 1 && step < 0 ? begin - reach : begin;
@@ -194,7 +232,6 @@ Mosaic Mosaic::take(std::size_t axis, std::int64_t begin, std::int64_t step, std
             }
         }
     }
-    result.join();
     return result;
 }
 
@@ -206,7 +243,7 @@ Mosaic Mosaic::take(std::size_t axis, const std::vector<Run>& runs) const {
     std::int64_t begin = 0;
     for (const Run& run : runs) {
         const bool repeats = run.step == 0;
-        for (const Piece& piece : take(axis, run.begin, repeats ? 1 : run.step, repeats ? 1 : run.count).pieces_) {
+        for (const Piece& piece : cut_out(axis, run.begin, repeats ? 1 : run.step, repeats ? 1 : run.count).pieces_) {
             Positions positions = piece.axes[axis];
             if (repeats) positions = Positions::all(run.count, 0);
             positions.start += begin;
@@ -230,19 +267,25 @@ Mosaic Mosaic::list(std::size_t axis, const Dims& indices) const {
     Mosaic result = blank(shape_);
     result.shape_[axis] = static_cast<std::int64_t>(indices.size());
     if (result.empty()) return result;
+    Work& work = Work::of_thread();
+    work.done += pieces_.size();
+    result.pieces_.reserve(pieces_.size());
+    if (work.done + indices.size() / Work::kEntries > work.most) throw NotOneView("a longer table than is worth it");
     // Pieces that differ along other axes alone list the same.
     struct Known {
+        std::uint64_t hash;
         const Positions* of;
         std::optional<Positions> listed;  // nothing where no index is among them
     };
     std::vector<Known> all;
-    Finder finder(indices);
+    Finder finder(indices, shape_[axis]);
     for (const Piece& piece : pieces_) {
         const Positions& set = piece.axes[axis];
-        auto known = std::ranges::find_if(all, [&](const Known& other) { return *other.of == set; });
+        const std::uint64_t hash = mixed(mixed(hash_of(set.terms), set.start), set.offset);
+        auto known = std::ranges::find_if(all, [&](const Known& other) { return other.hash == hash && *other.of == set; });
         if (known == all.end()) {
             auto [positions, offsets] = finder.among(set);
-            all.push_back({&set, std::nullopt});
+            all.push_back({hash, &set, std::nullopt});
             known = all.end() - 1;
             if (!positions.empty()) {
                 known->listed = Positions{positions.front(), offsets.front(), {}};
@@ -280,7 +323,7 @@ Mosaic Mosaic::windows(std::size_t axis, std::int64_t size, std::int64_t step) c
     result.pieces_.clear();
     const bool by_window = count < size;
     for (std::int64_t k = 0; k < std::min(count, size); ++k) {
-        const Mosaic part = by_window ? take(axis, k * step, 1, size) : take(axis, k, step, count);
+        const Mosaic part = by_window ? cut_out(axis, k * step, 1, size) : cut_out(axis, k, step, count);
         for (const Piece& piece : part.pieces_) {
             Piece wide = piece;
             wide.axes.push_back(Positions{k, 0, {}});
@@ -304,6 +347,7 @@ Mosaic Mosaic::reshape(const Dims& shape) const {
         return std::count_if(lengths.begin() + static_cast<std::ptrdiff_t>(begin), lengths.begin() + static_cast<std::ptrdiff_t>(end),
                              [](std::int64_t length) { return length > 1; });
     };
+    Work::of_thread().done += pieces_.size();
     Mosaic flat;
     flat.pieces_.reserve(pieces_.size());
     for (const Piece& piece : pieces_) {
@@ -326,6 +370,7 @@ Mosaic Mosaic::reshape(const Dims& shape) const {
 
     // Then the low axes of every group are divided off, last first.
     result.pieces_ = std::move(flat.pieces_);
+    const std::size_t whole = result.pieces_.size();
     std::vector<std::pair<Positions, Positions>> parts;
     for (std::size_t g = groups.size(); g-- > 0;) {
         const Group& group = groups[g];
@@ -334,10 +379,10 @@ Mosaic Mosaic::reshape(const Dims& shape) const {
             for (Piece& piece : result.pieces_) piece.axes.erase(piece.axes.begin() + position);
         }
         for (std::size_t axis = group.new_end; axis-- > group.new_begin + 1;) {
-            std::vector<Piece> pieces;
+            Pieces pieces;
             pieces.reserve(result.pieces_.size());
             for (const Piece& piece : result.pieces_) {
-                divide(piece.axes[g], shape[axis], kMaxPieces, parts);
+                divide(piece.axes[g], shape[axis], most_ - pieces.size(), parts);
                 for (auto& [high, low] : parts) {
                     Piece cut{piece.offset + high.offset, {}};
                     high.offset = 0;
@@ -352,13 +397,16 @@ Mosaic Mosaic::reshape(const Dims& shape) const {
             result.pieces_ = std::move(pieces);
         }
     }
-    if (std::ranges::any_of(groups, [&](const Group& group) { return steps(shape, group.new_begin, group.new_end) > 1; })) result.join();
+    // Pieces of which none was cut do not join, since they did not before.
+    if (result.pieces_.size() != whole) result.join();
     return result;
 }
 
 Mosaic Mosaic::broadcast(const Dims& shape, const std::vector<std::size_t>& to) const {
     Mosaic result = blank(shape);
     if (result.empty()) return result;
+    Work::of_thread().done += pieces_.size();
+    result.pieces_.reserve(pieces_.size());
     for (const Piece& piece : pieces_) {
         Piece& wide = result.pieces_.emplace_back();
         wide.offset = piece.offset;

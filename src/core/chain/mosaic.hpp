@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "chain/pool.hpp"
 #include "chain/positions.hpp"
 #include "plan/nest.hpp"
 #include "plan/program.hpp"
@@ -17,9 +18,11 @@ namespace dnnmove::chain {
 // strides of the positions.
 struct Piece {
     std::int64_t offset = 0;  // address in bytes; of one source: from its base
-    std::vector<Positions> axes;
+    PooledList<Positions> axes;
     bool operator==(const Piece&) const = default;
 };
+
+using Pieces = PooledList<Piece>;
 
 // The most boxes that an operation may leave while a chain is folded, beyond those that the sources have.
 inline constexpr std::size_t kMaxPieces = 256;
@@ -51,7 +54,7 @@ public:
 
     const Dims& shape() const { return shape_; }
     std::int64_t itemsize() const { return itemsize_; }
-    const std::vector<Piece>& pieces() const { return pieces_; }
+    const Pieces& pieces() const { return pieces_; }
     std::int64_t bytes() const { return element_count(shape_) * itemsize_; }
 
     Mosaic transpose(const std::vector<std::size_t>& order) const;
@@ -101,8 +104,10 @@ private:
     Mosaic() = default;
     // No pieces, of the same sources.
     Mosaic blank(Dims shape) const;
-    void add(std::vector<Piece>& pieces, Piece piece) const;
+    void add(Pieces& pieces, Piece piece) const;
     void join();
+    // take() of boxes that are not joined yet.
+    Mosaic cut_out(std::size_t axis, std::int64_t begin, std::int64_t step, std::int64_t count) const;
     bool empty() const;
     // The address of a constant, which becomes one of the mosaic's if it is none.
     std::int64_t address_of(const Constant& value);
@@ -115,7 +120,7 @@ private:
     std::int64_t pitch_ = 0;  // bytes, a power of two; 0: there is one source and no constant
     std::vector<Constant> constants_;
     std::size_t most_ = kMaxPieces;
-    std::vector<Piece> pieces_;
+    Pieces pieces_;
 };
 
 }  // namespace dnnmove::chain

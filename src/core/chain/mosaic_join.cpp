@@ -4,14 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "chain/mosaic.hpp"
+#include "chain/work.hpp"
 
 namespace dnnmove::chain {
 namespace {
 
 constexpr std::size_t kFew = 16;  // pieces: all pairs are tried sooner than a table of them is made
+constexpr std::size_t kMostAlike = 8;  // of many more, the next pieces of the same terms that are tried
 
 // Joins `b` to `a` where they differ along one axis only and one box holds both; says which axis, or the rank.
 std::size_t join_pieces(Piece& a, const Piece& b) {
@@ -31,28 +35,6 @@ std::size_t join_pieces(Piece& a, const Piece& b) {
     return differs;
 }
 
-// SplitMix64's finalizer.
-std::uint64_t mixed(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-std::uint64_t mixed(std::uint64_t hash, std::int64_t value) {
-    return mixed(hash + 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(value));
-}
-
-// Equal for equal terms. A listing counts with its extent and step alone.
-std::uint64_t hash_of(const Terms& terms) {
-    std::uint64_t hash = terms.size();
-    for (const Term& term : terms) {
-        hash = mixed(hash + static_cast<std::uint64_t>(term.extent) * 0x9e3779b97f4a7c15u +
-                     static_cast<std::uint64_t>(term.step) * 0xc2b2ae3d27d4eb4fu +
-                     static_cast<std::uint64_t>(term.stride) * 0x165667b19e3779f9u);
-    }
-    return hash;
-}
-
 // The pieces by what others that join to them have in common with them: all axes but one, and of that axis either the
 // terms, or that one begins, in its positions and in its bytes, where a term of the other ends or would begin:
 //
@@ -60,36 +42,49 @@ std::uint64_t hash_of(const Terms& terms) {
 //     meets       . . . . x x . .    a neighbour may end before a term's first step, or begin behind its last
 //
 // So a piece finds the few that may join to it by a handful of keys, whatever the number of pieces is.
+// One serves many mosaics in turn: its memory is kept.
 class Table {
 public:
-    explicit Table(const std::vector<Piece>& pieces)
-        : pieces_(pieces), rank_(pieces.front().axes.size()), axes_(pieces.size() * rank_), sums_(pieces.size()) {
+    void open(const Pieces& pieces) {
+        pieces_ = pieces;
+        rank_ = pieces.front().axes.size();
+        axes_.resize(pieces.size() * rank_);
+        sums_.assign(pieces.size(), 0);
+        shares_.resize(axes_.size());
         for (std::size_t i = 0; i < pieces.size(); ++i) {
             for (std::size_t axis = 0; axis < rank_; ++axis) note(i, axis);
         }
     }
 
-    // Enters the pieces anew, those that are `gone` left out.
-    void fill(const std::vector<bool>& gone) {
+    // Enters the pieces anew, those that are `gone` left out; false where no two share all axes but one, as is most often.
+    // Of two one must be new.
+    template <class IsNew>
+    bool fill(const std::vector<bool>& gone, const IsNew& is_new) {
         entries_.clear();
+        Work& work = Work::of_thread();
+        work.done += axes_.size() / Work::kKeys;
+        if (!find_shared(gone, is_new)) return false;
         for (std::size_t i = pieces_.size(); i-- > 0;) {
             if (gone[i]) continue;
             each_key(i, [&](std::uint64_t key, Kind kind) {
                 entries_.push_back({key + kind, static_cast<std::uint32_t>(i), kNone});
             });
         }
+        work.done += entries_.size() / Work::kKeys;
         slots_.assign(std::bit_ceil(2 * entries_.size()), kNone);
         for (std::uint32_t k = 0; k < entries_.size(); ++k) {
             std::uint32_t& slot = slot_of(entries_[k].key);
             entries_[k].next = slot;
             slot = k;
         }
+        return true;
     }
 
-    // Piece `i` has grown along `axis`.
+    // Piece `i` has grown along `axis`. It may share its other axes with any piece then.
     void grow(std::size_t i, std::size_t axis) {
         sums_[i] -= axes_[i * rank_ + axis].whole;
         note(i, axis);
+        std::fill_n(shares_.begin() + static_cast<std::ptrdiff_t>(i * rank_), rank_, true);
     }
 
     // The pieces behind `after` that may join to piece `i`, in order. `i` never falls between fills.
@@ -99,8 +94,11 @@ public:
             const Kind partner = kind == kBegins ? kMeets : kind == kMeets ? kBegins : kAlike;
             std::uint32_t& first = slot_of(key + partner);
             while (first != kNone && entries_[first].piece <= i && entries_[first].next != kNone) first = entries_[first].next;
-            for (std::uint32_t k = first; k != kNone; k = entries_[k].next) {
-                if (entries_[k].piece > after) found.push_back(entries_[k].piece);
+            std::size_t room = kind == kAlike ? kMostAlike : entries_.size();
+            for (std::uint32_t k = first; k != kNone && room > 0; k = entries_[k].next) {
+                if (entries_[k].piece <= after) continue;
+                found.push_back(entries_[k].piece);
+                --room;
             }
         });
         std::sort(found.begin(), found.end());
@@ -113,6 +111,11 @@ private:
     struct Axis {
         std::uint64_t terms;
         std::uint64_t whole;
+    };
+    struct Group {
+        std::uint64_t key = 0;
+        std::uint32_t count = 0;
+        bool has_new = false;
     };
     struct Entry {
         std::uint64_t key;
@@ -127,11 +130,42 @@ private:
         sums_[i] += axes_[i * rank_ + axis].whole;
     }
 
+    // Equal for pieces that differ along this axis alone.
+    std::uint64_t others(std::size_t i, std::size_t axis) const { return mixed(sums_[i] - axes_[i * rank_ + axis].whole + axis); }
+
+    // Notes for each piece and axis whether another piece differs from it along that axis alone, and one of those is new.
+    template <class IsNew>
+    bool find_shared(const std::vector<bool>& gone, const IsNew& is_new) {
+        const std::size_t slots = std::bit_ceil(2 * pieces_.size());
+        group_of_.resize(pieces_.size());
+        bool any = false;
+        for (std::size_t axis = 0; axis < rank_; ++axis) {
+            groups_.assign(slots, {});
+            for (std::size_t i = 0; i < pieces_.size(); ++i) {
+                if (gone[i]) continue;
+                const std::uint64_t key = others(i, axis);
+                std::size_t at = key & (slots - 1);
+                while (groups_[at].count != 0 && groups_[at].key != key) at = (at + 1) & (slots - 1);
+                groups_[at].key = key;
+                ++groups_[at].count;
+                groups_[at].has_new = groups_[at].has_new || is_new(i);
+                group_of_[i] = static_cast<std::uint32_t>(at);
+            }
+            for (std::size_t i = 0; i < pieces_.size(); ++i) {
+                const bool shares = !gone[i] && groups_[group_of_[i]].count > 1 && groups_[group_of_[i]].has_new;
+                shares_[i * rank_ + axis] = shares;
+                any = any || shares;
+            }
+        }
+        return any;
+    }
+
     template <class Use>
     void each_key(std::size_t i, const Use& use) const {
         for (std::size_t axis = 0; axis < rank_; ++axis) {
-            const auto& [terms, whole] = axes_[i * rank_ + axis];
-            const std::uint64_t others = mixed(sums_[i] - whole + axis);
+            if (!shares_[i * rank_ + axis]) continue;
+            const std::uint64_t terms = axes_[i * rank_ + axis].terms;
+            const std::uint64_t others = this->others(i, axis);
             use(mixed(others ^ terms), kAlike);
             const Positions& set = pieces_[i].axes[axis];
             const auto at = [&](std::int64_t start, std::int64_t offset) {
@@ -154,16 +188,19 @@ private:
         return slots_[at];
     }
 
-    const std::vector<Piece>& pieces_;
-    std::size_t rank_;
+    std::span<const Piece> pieces_;
+    std::size_t rank_ = 0;
     std::vector<Axis> axes_;           // hashes; of piece i's axis k at i * rank_ + k
     std::vector<std::uint64_t> sums_;  // of the hashes of a piece's axes
     std::vector<Entry> entries_;
     std::vector<std::uint32_t> slots_;  // the first entry of each key
+    std::vector<char> shares_;          // as axes_: whether another piece differs along this axis alone
+    std::vector<Group> groups_;
+    std::vector<std::uint32_t> group_of_;  // by piece
 };
 
 // Pairs in order, until no two join. Two that have not grown since the last round tried them stay apart.
-void join_few(std::vector<Piece>& pieces) {
+void join_few(Pieces& pieces) {
     std::vector<std::size_t> grown(pieces.size());  // the last round in which each was joined to
     bool joined = true;
     for (std::size_t round = 1; joined; ++round) {
@@ -185,19 +222,21 @@ void join_few(std::vector<Piece>& pieces) {
 }
 
 // The same pairs in the same order, but for those that do not join for certain.
-void join_many(std::vector<Piece>& pieces) {
+void join_many(Pieces& pieces) {
     const std::size_t rank = pieces.front().axes.size();
-    Table table(pieces);
+    static thread_local Table table;
+    table.open(pieces);
     std::vector<bool> gone(pieces.size());
     std::vector<std::size_t> grown(pieces.size());
     std::vector<std::uint32_t> found;
     bool joined = true;
     for (std::size_t round = 1; joined; ++round) {
         joined = false;
-        table.fill(gone);
+        if (!table.fill(gone, [&](std::size_t i) { return grown[i] + 1 >= round; })) break;
         for (std::size_t i = 0; i < pieces.size(); ++i) {
             if (gone[i]) continue;
             table.candidates(i, i, found);
+            Work::of_thread().done += found.size() / Work::kPairs;
             for (std::size_t k = 0; k < found.size(); ++k) {
                 const std::size_t j = found[k];
                 if (gone[j] || (grown[i] + 1 < round && grown[j] + 1 < round)) continue;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "chain/work.hpp"
 #include "runtime/error.hpp"
 
 namespace dnnmove::chain {
@@ -33,7 +34,7 @@ std::int64_t span(const Terms& terms, std::size_t from) {
     return sum;
 }
 
-void add(std::vector<Positions>& sets, Positions set, std::size_t limit) {
+void add(PooledList<Positions>& sets, Positions set, std::size_t limit) {
     if (sets.size() == limit) throw NotOneView("more than " + std::to_string(limit) + " nests");
     normalize(set);
     sets.push_back(std::move(set));
@@ -56,7 +57,7 @@ struct Cutter {
     std::int64_t begin;
     std::int64_t end;
     std::size_t limit;
-    std::vector<Positions>& out;
+    PooledList<Positions>& out;
 
     // `set` holds the terms before `level`, already within; the others are still to be cut.
     void walk(const Positions& set, std::size_t level) {
@@ -100,7 +101,7 @@ struct Filter {
     Terms open;
     std::int64_t divisor;
     std::size_t limit;
-    std::vector<Positions>& out;
+    PooledList<Positions>& out;
 
     void walk(const Positions& set, std::size_t level) {
         if (level == open.size()) {
@@ -161,6 +162,7 @@ struct Filter {
 }  // namespace
 
 Term Term::listed(Dims positions, Dims offsets) {
+    Work::of_thread().done += positions.size() / Work::kEntries;
     const auto extent = static_cast<std::int64_t>(positions.size());
     const std::int64_t first_position = positions.front();
     const std::int64_t first_offset = offsets.front();
@@ -169,12 +171,12 @@ Term Term::listed(Dims positions, Dims offsets) {
     for (std::size_t k = 0; k < positions.size(); ++k) {
         positions[k] -= first_position;
         offsets[k] -= first_offset;
-        step = std::gcd(step, positions[k]);
+        if (step != 1) step = std::gcd(step, positions[k]);
         const auto count = static_cast<std::int64_t>(k);
         plain = plain && (k < 2 || (positions[k] == count * positions[1] && offsets[k] == count * offsets[1]));
     }
     if (plain) return extent == 1 ? Term{1, 1, 0} : Term{extent, positions[1], offsets[1]};
-    return Term{extent, step, 0, std::make_shared<const Listing>(Listing{std::move(positions), std::move(offsets)})};
+    return Term{extent, step, 0, ListingRef(std::move(positions), std::move(offsets))};
 }
 
 std::int64_t Term::first_from(std::int64_t bound) const {
@@ -233,6 +235,7 @@ std::optional<std::int64_t> Positions::find(std::int64_t position) const {
 
 void normalize(Positions& set) {
     Terms& terms = set.terms;
+    if (terms.empty() || (terms.size() == 1 && terms[0].extent != 1)) return;
     terms.shorten(static_cast<std::size_t>(std::remove_if(terms.begin(), terms.end(), [](const Term& term) { return term.extent == 1; }) - terms.begin()));
     std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.step > b.step; });
     for (std::size_t i = terms.size(); i-- > 1;) {
@@ -245,14 +248,14 @@ void normalize(Positions& set) {
     }
 }
 
-std::vector<Positions> cut(const Positions& set, std::int64_t begin, std::int64_t end, std::size_t limit) {
-    std::vector<Positions> out;
+PooledList<Positions> cut(const Positions& set, std::int64_t begin, std::int64_t end, std::size_t limit) {
+    PooledList<Positions> out;
     Cutter{set.terms, begin, end, limit, out}.walk(Positions{set.start, set.offset, {}}, 0);
     return out;
 }
 
-std::vector<Positions> every(const Positions& set, std::int64_t step, std::size_t limit) {
-    std::vector<Positions> out;
+PooledList<Positions> every(const Positions& set, std::int64_t step, std::size_t limit) {
+    PooledList<Positions> out;
     Positions settled{set.start, set.offset, {}};
     Filter filter{{}, step, limit, out};
     for (const Term& term : set.terms) (term.step % step == 0 ? settled.terms : filter.open).push_back(term);

@@ -1,12 +1,14 @@
 // Sets of positions along one axis, each position with its place in the source: the arithmetic of chains.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "chain/pool.hpp"
 #include "chain/short_list.hpp"
 #include "view/dims.hpp"
 
@@ -17,7 +19,35 @@ namespace dnnmove::chain {
 struct Listing {
     Dims positions;
     Dims offsets;
-    bool operator==(const Listing&) const = default;
+    mutable std::atomic<std::uint32_t> owners = 0;
+};
+
+// Shared ownership of a listing in one pointer: positions are copied all the time, and few have one.
+class ListingRef {
+public:
+    ListingRef() = default;
+    ListingRef(std::nullptr_t) {}
+    ListingRef(Dims positions, Dims offsets) : listing_(new Listing{std::move(positions), std::move(offsets), 1}) {}
+    ListingRef(const ListingRef& other) noexcept : listing_(other.listing_) {
+        if (listing_ != nullptr) [[unlikely]] listing_->owners.fetch_add(1, std::memory_order_relaxed);
+    }
+    ListingRef(ListingRef&& other) noexcept : listing_(std::exchange(other.listing_, nullptr)) {}
+    ListingRef& operator=(ListingRef other) noexcept {
+        std::swap(listing_, other.listing_);
+        return *this;
+    }
+    ~ListingRef() {
+        if (listing_ != nullptr && listing_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) [[unlikely]] delete listing_;
+    }
+    explicit operator bool() const { return listing_ != nullptr; }
+    const Listing* operator->() const { return listing_; }
+    bool operator==(const ListingRef& other) const {
+        if (listing_ == other.listing_) return true;
+        return listing_ != nullptr && other.listing_ != nullptr && listing_->positions == other.listing_->positions && listing_->offsets == other.listing_->offsets;
+    }
+
+private:
+    const Listing* listing_ = nullptr;
 };
 
 // `extent` positions, `step` elements of the axis apart; their bytes lie `stride` bytes apart in
@@ -26,7 +56,7 @@ struct Term {
     std::int64_t extent = 1;
     std::int64_t step = 1;
     std::int64_t stride = 0;
-    std::shared_ptr<const Listing> listing = nullptr;
+    ListingRef listing = nullptr;
 
     // Of a listing, or the plain term that says the same. Neither is empty.
     static Term listed(Dims positions, Dims offsets);
@@ -43,8 +73,7 @@ struct Term {
     Term divided(std::int64_t divisor) const;
 
     bool operator==(const Term& other) const {
-        return extent == other.extent && step == other.step && stride == other.stride &&
-               (listing == other.listing || (listing && other.listing && *listing == *other.listing));
+        return extent == other.extent && step == other.step && stride == other.stride && listing == other.listing;
     }
 };
 
@@ -70,6 +99,27 @@ struct Positions {
     bool operator==(const Positions&) const = default;
 };
 
+// SplitMix64's finalizer, and it over a value more.
+inline std::uint64_t mixed(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+inline std::uint64_t mixed(std::uint64_t hash, std::int64_t value) {
+    return mixed(hash + 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(value));
+}
+
+// Equal for equal terms. A listing counts with its extent and step alone.
+inline std::uint64_t hash_of(const Terms& terms) {
+    std::uint64_t hash = terms.size();
+    for (const Term& term : terms) {
+        hash = mixed(hash + static_cast<std::uint64_t>(term.extent) * 0x9e3779b97f4a7c15u +
+                     static_cast<std::uint64_t>(term.step) * 0xc2b2ae3d27d4eb4fu +
+                     static_cast<std::uint64_t>(term.stride) * 0x165667b19e3779f9u);
+    }
+    return hash;
+}
+
 // Restores the order, drops extents of 1 and joins terms that one term describes. The other part of
 // the invariant (steps beyond spans) is the caller's.
 void normalize(Positions& set);
@@ -77,7 +127,7 @@ void normalize(Positions& set);
 // The results below are as few sets as the digits allow; more than `limit` throw NotOneView.
 
 // The positions of [begin, end), counted from `begin`.
-std::vector<Positions> cut(const Positions& set, std::int64_t begin, std::int64_t end, std::size_t limit);
+PooledList<Positions> cut(const Positions& set, std::int64_t begin, std::int64_t end, std::size_t limit);
 
 // Every position as high * low_length + low: `first` holds high (and the offset), `second` low.
 // Head, middle and tail become sets of their own where the digits straddle a multiple of low_length. `out`, emptied
@@ -85,7 +135,7 @@ std::vector<Positions> cut(const Positions& set, std::int64_t begin, std::int64_
 void divide(const Positions& set, std::int64_t low_length, std::size_t limit, std::vector<std::pair<Positions, Positions>>& out);
 
 // The positions that `step` divides, divided by it.
-std::vector<Positions> every(const Positions& set, std::int64_t step, std::size_t limit);
+PooledList<Positions> every(const Positions& set, std::int64_t step, std::size_t limit);
 
 // Position p becomes length - 1 - p.
 void reverse(Positions& set, std::int64_t length);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,10 +15,28 @@ namespace dnnmove::chain {
 template <class T, std::size_t kNear>
 class ShortList {
 public:
-    std::size_t size() const { return far_.empty() ? count_ : far_.size(); }
+    ShortList() = default;
+    ~ShortList() = default;
+    // What lies behind the last element is not copied.
+    ShortList(const ShortList& other) : count_(other.count_) {
+        std::copy_n(other.near_.begin(), count_, near_.begin());
+        if (other.far_) [[unlikely]] far_ = std::make_unique<std::vector<T>>(*other.far_);
+    }
+    ShortList(ShortList&& other) noexcept : count_(std::exchange(other.count_, 0)), far_(std::move(other.far_)) {
+        std::move(other.near_.begin(), other.near_.begin() + static_cast<std::ptrdiff_t>(count_), near_.begin());
+    }
+    ShortList& operator=(const ShortList& other) { return *this = ShortList(other); }
+    ShortList& operator=(ShortList&& other) noexcept {
+        near_ = std::move(other.near_);
+        far_ = std::move(other.far_);
+        count_ = std::exchange(other.count_, 0);
+        return *this;
+    }
+
+    std::size_t size() const { return far_ ? far_->size() : count_; }
     bool empty() const { return size() == 0; }
-    T* data() { return far_.empty() ? near_.data() : far_.data(); }
-    const T* data() const { return far_.empty() ? near_.data() : far_.data(); }
+    T* data() { return far_ ? far_->data() : near_.data(); }
+    const T* data() const { return far_ ? far_->data() : near_.data(); }
     T* begin() { return data(); }
     T* end() { return data() + size(); }
     const T* begin() const { return data(); }
@@ -25,30 +45,31 @@ public:
     const T& operator[](std::size_t i) const { return data()[i]; }
 
     void push_back(T value) {
-        if (far_.empty() && count_ < kNear) {
+        if (!far_ && count_ < kNear) {
             near_[count_++] = std::move(value);
             return;
         }
-        if (far_.empty()) {
-            far_.reserve(2 * kNear);
-            far_.assign(std::make_move_iterator(near_.begin()), std::make_move_iterator(near_.end()));
+        if (!far_) {
+            far_ = std::make_unique<std::vector<T>>();
+            far_->reserve(2 * kNear);
+            far_->assign(std::make_move_iterator(near_.begin()), std::make_move_iterator(near_.end()));
             near_.fill(T{});
             count_ = 0;
         }
-        far_.push_back(std::move(value));
+        far_->push_back(std::move(value));
     }
     void append(const T* first, const T* last) {
         for (; first != last; ++first) push_back(*first);
     }
     // Keeps the first `size` elements, of at least as many.
     void shorten(std::size_t size) {
-        if (far_.empty()) {
+        if (!far_) {
             while (count_ > size) near_[--count_] = T{};
+        } else if (size > kNear) {
+            far_->resize(size);
         } else {
-            // Elements near and far never are at once: size() tells by those that are far.
-            std::vector<T> kept(std::make_move_iterator(far_.begin()), std::make_move_iterator(far_.begin() + static_cast<std::ptrdiff_t>(size)));
-            far_.clear();
-            for (T& value : kept) push_back(std::move(value));
+            const std::unique_ptr<std::vector<T>> all = std::move(far_);
+            for (std::size_t i = 0; i < size; ++i) push_back(std::move((*all)[i]));
         }
     }
     void erase(std::size_t i) {
@@ -59,9 +80,9 @@ public:
     bool operator==(const ShortList& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
 
 private:
-    std::size_t count_ = 0;     // of those that lie here
+    std::size_t count_ = 0;  // of those that lie here
     std::array<T, kNear> near_{};
-    std::vector<T> far_;        // all of them, once they are more
+    std::unique_ptr<std::vector<T>> far_;  // all of them, once they are more
 };
 
 }  // namespace dnnmove::chain

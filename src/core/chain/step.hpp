@@ -86,6 +86,8 @@ public:
     virtual bool splits() const { return false; }
     // The branches, of `count`, that the steps after it apply to; nothing where it does not say.
     virtual std::optional<Branches> turns(std::size_t /*count*/) const { return std::nullopt; }
+    // Whether it keeps the elements in their order, whatever the array: of several such steps the last one's shape tells.
+    virtual bool reshapes() const { return false; }
     // What it does to elements, wherever they are, on their way out; null where it moves them only. A conversion is the
     // last step.
     virtual const std::vector<Words>* swaps() const { return nullptr; }

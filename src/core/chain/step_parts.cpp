@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "ops/common.hpp"
 
@@ -17,6 +18,7 @@ public:
     std::vector<Argument> arguments() const override {
         return {{"position", static_cast<std::int64_t>(position_)}, {"count", count_}};
     }
+    bool reshapes() const override { return count_ == 1; }
     std::vector<Dims> check(const Dims& shape) const override {
         Dims result = shape;
         result.insert(result.begin() + static_cast<std::ptrdiff_t>(position_), count_);
@@ -70,9 +72,22 @@ std::vector<Dims> ComposedStep::check(const Dims& shape) const {
 }
 
 std::vector<Mosaic> ComposedStep::apply(const Mosaic& data) const {
-    Mosaic now = data;
-    for (const StepPtr& part : parts(data.shape())) now = part->apply(now).front();
-    return {now};
+    std::vector<Mosaic> now;
+    Dims shape = data.shape();
+    bool reshaped = false;  // `shape` is that of the array, whose boxes are not cut for it yet
+    const auto latest = [&]() -> const Mosaic& { return now.empty() ? data : now.front(); };
+    for (const StepPtr& part : parts(shape)) {
+        if (part->reshapes()) {
+            shape = part->check(shape).front();
+            reshaped = true;
+            continue;
+        }
+        if (std::exchange(reshaped, false)) now = {latest().reshape(shape)};
+        now = part->apply(latest());
+        shape = now.front().shape();
+    }
+    if (reshaped || now.empty()) now = {latest().reshape(shape)};
+    return now;
 }
 
 std::optional<Leading> ComposedStep::follow(const Leading& leading, const Dims& shape) const {
