@@ -179,3 +179,47 @@ def test_the_gradient_of_a_split_is_one_pass():
         assert torch.equal(found, torch.channel_shuffle(torch.cat(gradients, 1), 4))
         if gradients is upstream:
             assert len(profile.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("float32", 0.5),
+        ("float32", np.float32(0.1)),
+        ("float64", float("-inf")),
+        ("float16", 1.5),
+        ("bfloat16", -2.0),
+        ("bfloat16", float("inf")),
+        ("uint8", 255),
+        ("int64", -(2**63)),
+        ("bool", True),
+        ("complex64", 1 - 2j),
+        ("complex128", complex("inf")),
+    ],
+)
+def test_constants_of_a_border(dtype, value, tmp_path):
+    """Whatever dtype they are elements of, here and in an exported program."""
+    torch_dtype = getattr(torch, dtype)
+    built = dm.Chain(dm.MemoryDesc((2, 3), dtype)).pad({1: (1, 2)}, constant_value=value).build()
+    x = torch.ones((2, 3), dtype=torch_dtype)
+    expected = torch.full((2, 6), complex(value) if torch_dtype.is_complex else float(value)).to(torch_dtype)
+    if dtype == "int64":
+        expected.fill_(value)
+    expected[:, 1:4] = 1
+    unit = dt.chain(built)
+    assert torch.equal(unit(x), expected)
+    torch.export.save(torch.export.export(Wrapped(unit), (x,)), tmp_path / "unit.pt2")
+    assert torch.equal(torch.export.load(tmp_path / "unit.pt2").module()(x), expected)
+    if torch_dtype.is_floating_point or torch_dtype.is_complex:
+        x.requires_grad_()
+        unit(x).abs().nan_to_num(0, 0, 0).sum().backward()
+        assert x.grad.shape == (2, 3)
+
+
+class Wrapped(torch.nn.Module):
+    def __init__(self, unit):
+        super().__init__()
+        self.unit = unit
+
+    def forward(self, x):
+        return self.unit(x)

@@ -101,14 +101,13 @@ def _pairs(padding: list[int], ndim: int) -> tuple[tuple[int, int], ...]:
 
 
 def _constant_around(node: Node) -> Any:
-    """The number that a constant pad puts around its tensor, as the dtype holds it; None for one that JSON has not."""
+    """The number that a constant pad puts around its tensor, as the dtype holds it; None for what is no number."""
     value = node.kwargs.get("value", node.args[2] if len(node.args) > 2 else 0)
     try:
         with _disable_current_modes():  # of fake tensors
-            held = torch.empty((), dtype=node.meta["val"].dtype).fill_(value).item()
+            return torch.empty((), dtype=node.meta["val"].dtype).fill_(value).item()
     except (RuntimeError, TypeError):  # no such number, or a symbol
         return None
-    return held if not isinstance(held, complex) else held.real if held.imag == 0 else None
 
 
 def _padded(node: Node, x: Node, pad: list[int], *_: Any, **__: Any) -> Iterator[Call]:

@@ -69,6 +69,10 @@ def _plain(value: Any) -> Any:
         return {"slice": [value.start, value.stop, value.step]}
     if value is Ellipsis:
         return {"slice": []}
+    if isinstance(value, np.generic):  # the constant of a pad, an element of the chain's dtype
+        value = value.item()
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
     return [_plain(entry) for entry in value] if isinstance(value, tuple) else value
 
 
@@ -79,6 +83,8 @@ def calls_as_text(calls: tuple[Call, ...]) -> list[Any]:
 
 def _argument(value: Any) -> Any:
     """An argument from what JSON holds."""
+    if isinstance(value, dict) and "complex" in value:
+        return complex(*value["complex"])
     if isinstance(value, dict):
         return slice(*value["slice"]) if value["slice"] else Ellipsis
     return tuple(_argument(entry) for entry in value) if isinstance(value, list) else value
