@@ -238,7 +238,7 @@ def test_what_it_takes_to_build(monkeypatch, tmp_path, errors_name):
     monkeypatch.setenv("CXX", "no-such-compiler")
     errors_name(RuntimeError, dt.build_extension, "no-such-compiler", "CXX")
     monkeypatch.delenv("CXX")
-    monkeypatch.setattr(_compiled.shutil, "which", lambda name: None if name == "ninja" else name)
+    monkeypatch.setattr(_compiled.shutil, "which", lambda name, path=None: None if name == "ninja" else name)
     errors_name(RuntimeError, dt.build_extension, "pip install ninja")
     monkeypatch.setattr(torch, "__version__", "2.9.1")
     errors_name(RuntimeError, dt.build_extension, "torch 2.9.1", "2.13")

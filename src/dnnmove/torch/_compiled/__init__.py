@@ -6,14 +6,17 @@ optional: without it the same calls take the ways of Python.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.machinery
 import importlib.util
 import os
 import shutil
 import sys
+import sysconfig
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +72,20 @@ def load() -> bool:
     return True
 
 
+@contextlib.contextmanager
+def _found_in(programs: str) -> Iterator[None]:
+    """Programs are found in these folders meanwhile."""
+    before = os.environ.get("PATH")
+    os.environ["PATH"] = programs
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PATH"]
+        else:
+            os.environ["PATH"] = before
+
+
 def build_extension(verbose: bool = False) -> Path:
     """Compile the part of this module that is made for the installed torch, and use it from now on.
 
@@ -111,11 +128,13 @@ def build_extension(verbose: bool = False) -> Path:
     compiler = cpp_extension.get_cxx_compiler()
     if shutil.which(compiler) is None:
         raise RuntimeError(f"there is no C++ compiler '{compiler}': install one, or name one in CXX")
-    if shutil.which("ninja") is None:
+    # Of an environment that is not activated, too.
+    programs = os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
+    if shutil.which("ninja", path=programs) is None:
         raise RuntimeError("there is no ninja, which torch builds with: pip install ninja")
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder, _found_in(programs):
         module = cpp_extension.load(
             _NAME,
             [str(_FOLDER / _SOURCES[0])],
