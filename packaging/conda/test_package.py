@@ -38,8 +38,8 @@ def test_it_holds_the_package_and_nothing_else(package):
     others = set(package.files) - {site_packages + f for f in found}
     # rattler-build keeps the files of the recipe's tests in the package.
     assert {f for f in others if not f.startswith("etc/conda/test-files/dnnmove/")} == {"bin/dnnmove"}
-    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "dnnmove").rglob("*.py*")}
-    sources = {f for f in sources if f.endswith((".py", ".pyi"))} | {"dnnmove/py.typed"}
+    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "dnnmove").rglob("*.*")}
+    sources = {f for f in sources if f.endswith((".py", ".pyi", ".typed", ".cpp", ".h"))}
     info = {f for f in found if ".dist-info/" in f}
     assert {"INSTALLER", "METADATA", "entry_points.txt"} <= {Path(f).name for f in info}
     built = {f for f in found if re.fullmatch(r"dnnmove/_core\.cpython-\d+-x86_64-linux-gnu\.so", f)}
