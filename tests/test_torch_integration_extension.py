@@ -144,6 +144,17 @@ def test_an_error_in_the_way_back_is_raised(monkeypatch):
     assert torch.equal(x.grad, torch.ones_like(x))
 
 
+def test_a_tensor_whose_memory_was_given_back():
+    upstream = some()
+    y = dt.channel_shuffle(some(requires_grad=True), 3)
+    for x in (some(), some(requires_grad=True), upstream):
+        x.untyped_storage().resize_(0)
+        with pytest.raises(TypeError, match="no memory behind it"):
+            dt.channel_shuffle(x, 3)
+    with pytest.raises((TypeError, RuntimeError)):
+        y.backward(upstream)
+
+
 def test_a_gradient_that_never_comes():
     x = some(requires_grad=True)
     twice = dt.channel_shuffle(x, 3), dt.channel_shuffle(x, 2)

@@ -38,7 +38,7 @@ const DnnmoveEngineInterface* engine = nullptr;
 PyObject* direct_function = nullptr;  // (x, groups): what is left over, for a call from Python
 PyObject* whole_function = nullptr;   // the public function, which knows every way
 
-// Tensors whose bytes are what they stand for, and of which nobody but autograd has to hear.
+// Tensors whose bytes are there and what they stand for, and of which nobody but autograd has to hear.
 bool plain(const at::Tensor& x) {
     // (As bits: the difference of two sets keeps the backends.)
     constexpr auto known = c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU,
@@ -46,6 +46,7 @@ bool plain(const at::Tensor& x) {
     const auto watching = c10::impl::tls_local_dispatch_key_set().included_;
     return (x.key_set().raw_repr() & ~known.raw_repr()) == 0 && x.key_set().has(c10::DispatchKey::CPU) &&
            (watching.raw_repr() & ~c10::default_included_set.raw_repr()) == 0 &&
+           x.unsafeGetTensorImpl()->storage_initialized() &&
            !at::impl::torch_function_mode_enabled() && !torch::autograd::isFwGradDefined(x);
 }
 
