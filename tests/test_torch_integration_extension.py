@@ -126,6 +126,17 @@ def test_a_gradient_that_others_watch():
     assert torch.equal(gradient, torch.channel_shuffle(upstream[0], 2))
 
 
+def test_a_way_back_that_gives_no_tensor():
+    bind = _functions._shuffled.__self__.bind
+    bind(_core._engine_interface, _core._channel_shuffle, lambda *_: None)
+    try:
+        y = dt.channel_shuffle(some(requires_grad=True), 3)
+        with dm.profile(), pytest.raises(TypeError, match="NoneType"):
+            y.sum().backward()
+    finally:
+        bind(_core._engine_interface, _core._channel_shuffle, dt.channel_shuffle)
+
+
 def test_an_error_in_the_way_back_is_raised(monkeypatch):
     def refuse(*_):
         raise ValueError("refused here")
@@ -210,6 +221,22 @@ def test_nothing_leaks():
         assert tracemalloc.get_traced_memory()[0] - before < 20_000
     finally:
         tracemalloc.stop()
+
+
+def test_it_is_built_again(extension, monkeypatch, tmp_path):
+    monkeypatch.setenv("DNNMOVE_EXTENSION_DIR", str(tmp_path / "new"))
+    path = dt.build_extension()
+    assert path.parent == tmp_path / "new"
+    assert path.name == extension.name
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert torch.equal(dt.channel_shuffle(some(), 3), torch.channel_shuffle(some(), 3))
+
+
+def test_a_compiler_that_fails(monkeypatch, tmp_path, errors_name):
+    monkeypatch.setenv("DNNMOVE_EXTENSION_DIR", str(tmp_path))
+    monkeypatch.setenv("CXX", "false")
+    errors_name(RuntimeError, dt.build_extension, "compile")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_is_found_again_by_other_processes(extension, run_python):

@@ -11,8 +11,9 @@ import hashlib
 import importlib.machinery
 import importlib.util
 import os
+import shlex
 import shutil
-import sys
+import subprocess
 import sysconfig
 import tempfile
 import warnings
@@ -41,14 +42,17 @@ def _version() -> tuple[int, int]:
 def _path() -> Path:
     """Where the part for this torch, this Python and these sources lies once it is built."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(os.environ.get("DNNMOVE_EXTENSION_DIR") or Path(cache) / "dnnmove")
+    folder = Path(os.environ.get("DNNMOVE_EXTENSION_DIR") or Path(cache) / "dnnmove").expanduser()
     made_of = hashlib.sha256(torch.version.git_version.encode() + torch.__version__.encode())
     for name in _SOURCES:
         made_of.update((_FOLDER / name).read_bytes())
     return folder / f"{_NAME}-{made_of.hexdigest()[:16]}{importlib.machinery.EXTENSION_SUFFIXES[0]}"
 
 
-def _use(module: Any) -> None:
+def _use(path: Path) -> None:
+    loader = importlib.machinery.ExtensionFileLoader(_NAME, str(path))
+    module: Any = importlib.util.module_from_spec(importlib.util.spec_from_loader(_NAME, loader))  # type: ignore[arg-type]
+    loader.exec_module(module)
     module.bind(_core._engine_interface, _core._channel_shuffle, _functions.channel_shuffle)
     _functions._shuffled = module.channel_shuffle
 
@@ -62,11 +66,8 @@ def load() -> bool:
     except (OSError, RuntimeError):  # no home, or one that may not be read
         return False
     try:
-        loader = importlib.machinery.ExtensionFileLoader(_NAME, str(path))
-        module = importlib.util.module_from_spec(importlib.util.spec_from_loader(_NAME, loader))  # type: ignore[arg-type]
-        loader.exec_module(module)
-        _use(module)
-    except ImportError as error:
+        _use(path)
+    except Exception as error:  # whatever somebody has put there
         warnings.warn(f"{path} is not used: {error}; dnnmove.torch.build_extension() makes it anew", stacklevel=3)
         return False
     return True
@@ -126,7 +127,7 @@ def build_extension(verbose: bool = False) -> Path:
     from torch.utils import cpp_extension
 
     compiler = cpp_extension.get_cxx_compiler()
-    if shutil.which(compiler) is None:
+    if shutil.which(shlex.split(compiler)[0]) is None:
         raise RuntimeError(f"there is no C++ compiler '{compiler}': install one, or name one in CXX")
     # Of an environment that is not activated, too.
     programs = os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
@@ -135,15 +136,19 @@ def build_extension(verbose: bool = False) -> Path:
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder, _found_in(programs):
-        module = cpp_extension.load(
-            _NAME,
-            [str(_FOLDER / _SOURCES[0])],
-            build_directory=folder,
-            extra_cflags=["-O2", "-g0"],
-            verbose=verbose,
-        )
-        # In one step: another process finds the whole file or none.
-        os.replace(Path(folder) / f"{_NAME}.so", path)
-    sys.modules.pop(_NAME, None)
-    _use(module)
+        try:
+            cpp_extension.load(
+                _NAME,
+                [str(_FOLDER / _SOURCES[0])],
+                build_directory=folder,
+                extra_cflags=["-O2", "-g0"],
+                verbose=verbose,
+                is_python_module=False,
+            )
+        except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+            raise RuntimeError(f"{compiler} did not compile the part for torch {torch.__version__}: {error}") from error
+        # In one step: another process finds the whole file or none. (A second build of a process has another name.)
+        (built,) = Path(folder).glob("*.so")
+        os.replace(built, path)
+    _use(path)
     return path

@@ -93,7 +93,10 @@ at::Tensor shuffled_by_python(const at::Tensor& x, int64_t groups, bool back) {
     THPObjectPtr tensor(THPVariable_Wrap(x));
     THPObjectPtr result(tensor ? PyObject_CallFunction(whole_function, "OL", tensor.get(), (long long)count)
                                      : nullptr);
-    if (!result) {
+    if (result && !THPVariable_Check(result.get())) {
+        PyErr_Format(PyExc_TypeError, "the gradient of channel_shuffle must be a tensor, not %s", Py_TYPE(result.get())->tp_name);
+    }
+    if (PyErr_Occurred() != nullptr) {
         python_error error;
         error.persist();
         throw error;
@@ -173,15 +176,9 @@ PyObject* channel_shuffle(PyObject*, PyObject* const* args, Py_ssize_t count) {
         const at::Tensor& x = THPVariable_Unpack(args[0]);
         int overflows = 0;
         const int64_t groups = PyLong_AsLongLongAndOverflow(args[1], &overflows);
-        if (overflows == 0 && plain(x)) {
-            std::optional<at::Tensor> result;
-            if (static_cast<int64_t>(x.nbytes()) <= engine->few_bytes) {
-                result = recorded(x, groups, false);
-            } else {
-                const at::Tensor held = x;
-                const pybind11::gil_scoped_release released;
-                result = recorded(held, groups, false);
-            }
+        // More bytes are worth letting go of Python's lock, which Python's way does even as the interpreter ends.
+        if (overflows == 0 && plain(x) && static_cast<int64_t>(x.nbytes()) <= engine->few_bytes) {
+            std::optional<at::Tensor> result = recorded(x, groups, false);
             if (result) return THPVariable_Wrap(std::move(*result));
         }
     }

@@ -25,7 +25,7 @@ typedef void* (*DnnmoveAllocate)(void* context, const int64_t* strides);
 
 typedef struct {
     int32_t version;
-    /* A call that writes so many bytes or fewer may keep Python's lock. */
+    /* A call that writes so many bytes or fewer keeps Python's lock. */
     int64_t few_bytes;
     /* Shuffles the channels, axis 1, of `x` in so many groups, or back. Needs no lock of Python's, and throws nothing.
        1 where it is done; 0 where nothing was done: the result is so large that the engine keeps memory for it, somebody
