@@ -9,7 +9,6 @@
 #include "operation_call.hpp"
 #include "runtime/buffer_pool.hpp"
 #include "torch_direct.hpp"
-#include "torch_tensors.hpp"
 #include "trace.hpp"
 
 namespace dnnmove {
@@ -35,7 +34,6 @@ bool shuffle(const DnnmoveArray& x, std::int64_t groups, bool back, DnnmoveAlloc
         allocate(context, placement.c_contiguous ? nullptr : placement.strides.data()));
     if (bytes == 0) return true;
     if (dst == nullptr) return false;
-    const torch_tensors::OnItsThreads team(bytes > kKeepGil);
     plan.get()->program(&src, const_cast<std::byte**>(&dst), 1, call.threads).execute(&src, &dst, call.threads);
     return true;
 }

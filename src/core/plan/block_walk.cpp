@@ -18,7 +18,7 @@ constexpr std::int64_t kDirectBytes = 2 * kLine;   // of a run of the source tha
 constexpr std::int64_t kDirectRunBytes = 1024;     // of such runs that a block far away covers in a row, at least
 constexpr std::int64_t kBlockBytes = 64 * 1024;    // of the destination
 constexpr std::int64_t kFarBlockBytes = 192 * 1024;
-constexpr std::int64_t kFewBlocks = 8;             // of a nest far away, of whose first block nobody asks ahead for the lines
+constexpr std::int64_t kFewBlocks = 8;              // of a nest far away, of whose first block nobody asks ahead for the lines
 constexpr std::int64_t kFewBlockBytes = 16 * 1024;  // of the destination that a block has even so
 constexpr std::int64_t kShortSpan = 64;            // elements that take the same parameters, too few for a call of their own
 constexpr std::int64_t kMostLines = 2048;          // of the source that are asked for ahead of a block
@@ -136,12 +136,13 @@ bool BlockWalk::is_direct() const {
 void BlockWalk::choose_tiles() {
     const std::int64_t stage = far_ ? kFarStageBytes : kStageBytes;
     const std::int64_t block = far_ ? kFarBlockBytes : kBlockBytes;
-    std::int64_t most = std::max<std::int64_t>(1, std::min(stage / sink_->src_bytes, block / sink_->dst_bytes));
+    std::int64_t most = std::min(stage / sink_->src_bytes, block / sink_->dst_bytes);
     if (far_) {
         std::int64_t all = 1;
         for (const WalkLoop& loop : loops_) all *= loop.extent;
         most = std::min(most, std::max(all / kFewBlocks, kFewBlockBytes / sink_->dst_bytes));
     }
+    most = std::max<std::int64_t>(1, most);  // an element may be larger than a block
     std::int64_t elements = 1;
     // Tiles of `want` steps, as far as the block has room.
     const auto grow = [&](WalkLoop& loop, std::int64_t want) {
