@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "check.hpp"
+#include "test.hpp"
 #include "runtime/error.hpp"
 
 using namespace dnnmove;
@@ -20,20 +20,24 @@ bool aligned(const void* data) { return reinterpret_cast<std::uintptr_t>(data) %
 
 }  // namespace
 
-TEST(classes_hold_the_bytes_and_waste_at_most_an_eighth) {
+TEST_CASE("classes hold the bytes and waste at most an eighth") {
     for (std::size_t bytes = kPooledBytes; bytes < (std::size_t{1} << 40); bytes += bytes / 7 + 1) {
         const std::size_t size = buffer_class(bytes);
-        CHECK(size >= bytes && size - bytes <= bytes / 8);
-        CHECK(size % 4096 == 0 && buffer_class(size) == size);
+        CHECK(size >= bytes);
+        CHECK(size - bytes <= bytes / 8);
+        CHECK(size % 4096 == 0);
+        CHECK(buffer_class(size) == size);
         if (bytes >= 16 * kMiB) CHECK(size % (2 * kMiB) == 0);
     }
     CHECK(buffer_class(SIZE_MAX) == 0);
 }
 
-TEST(a_buffer_is_reused_and_never_shared) {
+TEST_CASE("a buffer is reused and never shared") {
     BufferPool pool(64 * kMiB);
     const BufferPool::Taken first = pool.take(5 * kMiB);
-    CHECK(first.data != nullptr && first.zeroed && aligned(first.data));
+    CHECK(first.data != nullptr);
+    CHECK(first.zeroed);
+    CHECK(aligned(first.data));
     CHECK(pool.capacity(first.data) == 5 * kMiB);
     const BufferPool::Taken second = pool.take(5 * kMiB);
     CHECK(second.data != first.data);
@@ -42,31 +46,37 @@ TEST(a_buffer_is_reused_and_never_shared) {
     CHECK(!pool.give(first.data));
     CHECK(pool.capacity(first.data) == 0);
     const BufferPool::Taken again = pool.take(5 * kMiB - 100);
-    CHECK(again.data == first.data && !again.zeroed);
+    CHECK(again.data == first.data);
+    CHECK(!again.zeroed);
     const BufferPool::Taken other = pool.take(9 * kMiB);
-    CHECK(other.data != first.data && other.zeroed);
+    CHECK(other.data != first.data);
+    CHECK(other.zeroed);
     for (void* data : {again.data, second.data, other.data}) CHECK(pool.give(data));
-    CHECK(pool.state().idle_bytes == 19 * kMiB && pool.state().idle_buffers == 3);
+    CHECK(pool.state().idle_bytes == 19 * kMiB);
+    CHECK(pool.state().idle_buffers == 3);
     pool.clear();
-    CHECK(pool.state().idle_bytes == 0 && pool.state().idle_buffers == 0);
+    CHECK(pool.state().idle_bytes == 0);
+    CHECK(pool.state().idle_buffers == 0);
 }
 
-TEST(bytes_are_bounded_and_the_oldest_leaves_first) {
+TEST_CASE("bytes are bounded and the oldest leaves first") {
     BufferPool pool(10 * kMiB);
     void* small = pool.take(3 * kMiB).data;
     void* middle = pool.take(4 * kMiB).data;
     void* large = pool.take(5 * kMiB).data;
     void* larger = pool.take(11 * kMiB).data;
     for (void* data : {small, middle, large}) CHECK(pool.give(data));
-    CHECK(pool.state().idle_bytes == 9 * kMiB && pool.state().idle_buffers == 2);
+    CHECK(pool.state().idle_bytes == 9 * kMiB);
+    CHECK(pool.state().idle_buffers == 2);
     CHECK(pool.give(larger));
     CHECK(pool.state().idle_bytes == 9 * kMiB);
     const BufferPool::Taken kept = pool.take(4 * kMiB);
-    CHECK(kept.data == middle && !kept.zeroed);
+    CHECK(kept.data == middle);
+    CHECK(!kept.zeroed);
     CHECK(pool.take(3 * kMiB).zeroed);
 }
 
-TEST(the_count_is_bounded) {
+TEST_CASE("the count is bounded") {
     BufferPool pool(std::size_t{1} << 40);
     std::vector<void*> taken;
     for (std::size_t i = 0; i < BufferPool::kMaxIdle + 5; ++i) taken.push_back(pool.take(kPooledBytes).data);
@@ -76,7 +86,7 @@ TEST(the_count_is_bounded) {
     CHECK(pool.state().live_buffers == 0);
 }
 
-TEST(what_cannot_be_had_is_null) {
+TEST_CASE("what cannot be had is null") {
     BufferPool pool(kMiB);
     CHECK(pool.take(std::size_t{1} << 60).data == nullptr);
     CHECK(pool.take(SIZE_MAX).data == nullptr);
@@ -86,7 +96,7 @@ TEST(what_cannot_be_had_is_null) {
     CHECK(pool.state().live_buffers == 0);
 }
 
-TEST(buffers_of_every_size_can_be_resized_and_freed) {
+TEST_CASE("buffers of every size can be resized and freed") {
     const std::size_t sizes[] = {0, 1, 100, 5000, kPooledBytes - 1, kPooledBytes, 3 * kMiB, 20 * kMiB};
     for (const std::size_t from : sizes) {
         for (const std::size_t to : sizes) {
@@ -105,7 +115,7 @@ TEST(buffers_of_every_size_can_be_resized_and_freed) {
     free_buffer(nullptr);
 }
 
-TEST(zeroed_buffers_are_zero_when_used_before) {
+TEST_CASE("zeroed buffers are zero when used before") {
     for (int round = 0; round < 2; ++round) {
         auto* data = static_cast<unsigned char*>(allocate_zeroed_buffer(kMiB));
         bool zero = data != nullptr;
@@ -116,7 +126,7 @@ TEST(zeroed_buffers_are_zero_when_used_before) {
     }
 }
 
-TEST(threads_never_meet_in_a_buffer) {
+TEST_CASE("threads never meet in a buffer") {
     BufferPool pool(4 * kMiB);
     std::atomic<int> met{0};
     std::vector<std::thread> threads;
@@ -138,7 +148,7 @@ TEST(threads_never_meet_in_a_buffer) {
     CHECK(pool.state().idle_bytes <= 4 * kMiB);
 }
 
-TEST(the_limit_is_bytes_with_a_unit) {
+TEST_CASE("the limit is bytes with a unit") {
     CHECK(parse_pool_limit("0") == 0);
     CHECK(parse_pool_limit("0G") == 0);
     CHECK(parse_pool_limit("268435456") == 256 * kMiB);
@@ -147,6 +157,6 @@ TEST(the_limit_is_bytes_with_a_unit) {
     CHECK(parse_pool_limit("3G") == 3072 * kMiB);
     for (const char* wrong : {"", "1", "-1", "off", "M", "1T", "12 M", "1MM", "1.5G", "+5M", "0x100000",
                               "99999999999999999999", "99999999999999999G"}) {
-        CHECK_THROWS(ValueError, parse_pool_limit(wrong));
+        CHECK_THROWS_AS(parse_pool_limit(wrong), ValueError);
     }
 }

@@ -8,13 +8,13 @@
 #include <thread>
 
 #include "call/plan_cache.hpp"
-#include "check.hpp"
+#include "test.hpp"
 
 using namespace dnnmove;
 
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using testing::Bytes;
 
 Bytes counted(std::size_t size) {
     Bytes bytes(size);
@@ -57,10 +57,11 @@ PlanKey key_of(std::int64_t number) {
 
 }  // namespace
 
-TEST(threads_that_plan_at_once) {
+TEST_CASE("threads that plan at once share one program") {
     constexpr std::size_t kThreads = 8;
     const Bytes src = counted(4 * 60 * 70);
     for (int round = 0; round < 20; ++round) {
+        CAPTURE(round);
         const CallPlan plan = transpose_plan(60, 70, false);
         std::vector<Bytes> dsts(kThreads, Bytes(src.size()));
         std::latch start(kThreads);
@@ -86,7 +87,7 @@ TEST(threads_that_plan_at_once) {
     }
 }
 
-TEST(a_call_does_not_wait_for_a_measurement) {
+TEST_CASE("a call does not wait for a measurement") {
     constexpr std::size_t kRows = 1400, kColumns = 1800;
     const Bytes src = counted(4 * kRows * kColumns);
     bool met = false;
@@ -120,7 +121,7 @@ TEST(a_call_does_not_wait_for_a_measurement) {
     CHECK(met);
 }
 
-TEST(equal_parts_share_one_plan) {
+TEST_CASE("equal parts share one plan") {
     constexpr std::int64_t kParts = 1000, kBytes = 40;
     const auto plan = rows_plan(kParts, kBytes);
     const Bytes src = counted(kParts * kBytes);
@@ -139,9 +140,10 @@ TEST(equal_parts_share_one_plan) {
     CHECK(right);
 }
 
-TEST(the_cache_is_bounded_by_bytes) {
+TEST_CASE("the cache is bounded by bytes") {
     clear_plans();
-    CHECK(cached_plans().plans == 0 && cached_plans().bytes == 0);
+    CHECK(cached_plans().plans == 0);
+    CHECK(cached_plans().bytes == 0);
     LocalPlans& cache = LocalPlans::of_thread();
     const std::size_t each = rows_plan(20000, 1)->memory();
     const auto count = static_cast<std::int64_t>(2 * kCachedPlanBytes / each);
@@ -154,11 +156,12 @@ TEST(the_cache_is_bounded_by_bytes) {
     CHECK(!cache.find(key_of(0), key_of(0).hash()));
     CHECK(cache.find(key_of(count - 1), key_of(count - 1).hash()));
     clear_plans();
-    CHECK(cached_plans().plans == 0 && cached_plans().bytes == 0);
+    CHECK(cached_plans().plans == 0);
+    CHECK(cached_plans().bytes == 0);
     CHECK(!cache.find(key_of(count - 1), key_of(count - 1).hash()));
 }
 
-TEST(the_cache_counts_programs_that_are_built_later) {
+TEST_CASE("the cache counts programs that are built later") {
     clear_plans();
     LocalPlans& cache = LocalPlans::of_thread();
     const PlanKey key = key_of(1);
@@ -176,7 +179,7 @@ TEST(the_cache_counts_programs_that_are_built_later) {
     clear_plans();
 }
 
-TEST(a_plan_in_use_stays_whatever_is_called_meanwhile) {
+TEST_CASE("a plan in use stays whatever is called meanwhile") {
     clear_plans();
     LocalPlans& cache = LocalPlans::of_thread();
     const PlanKey key = key_of(1);
@@ -209,7 +212,7 @@ TEST(a_plan_in_use_stays_whatever_is_called_meanwhile) {
     CHECK(watched.expired());
 }
 
-TEST(keys_hold_what_was_pushed_however_long_they_are) {
+TEST_CASE("keys hold what was pushed however long they are") {
     std::set<std::uint64_t> hashes;
     for (const std::int64_t ndim : {0, 1, 2, 3, 45, 46, 47, 48, 64}) {
         Dims shape, strides;

@@ -10,6 +10,7 @@
 
 namespace {
 
+using namespace testing;
 using dnnmove::Cells;
 
 // Readable bytes that end with a page, behind which nothing is readable.
@@ -32,43 +33,22 @@ private:
     std::byte* start_;
 };
 
-class Checker : public check::KernelChecks {
-public:
-    void all() {
-        for (const std::int64_t bytes : {17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 129, 196, 500, 2048}) {
-            for (const std::int64_t out : {1, 2, 3, 4, 5, 9}) {
-                for (const std::int64_t in : {1, 4, 7}) {
-                    if (out * in * bytes > check::kRoom / 4) continue;
-                    for (const bool nontemporal : {false, true}) {
-                        each_phase([&](const std::byte* src, check::Room& room) { transpose_rows(src, room, bytes, out, in, nontemporal); },
-                                   "transpose_rows");
-                    }
-                }
-            }
-        }
-        if (kernels_.transpose_cells == nullptr) return;
-        for (std::int64_t width = 1; width <= 16; ++width) {
-            for (const std::int64_t cell : {width, width + 1, 2 * width, 3 * width, std::int64_t{16}}) {
-                if (cell <= 16) each_shape({width, cell});
-            }
-        }
-    }
-
-private:
+class Checker : public KernelChecks {
+protected:
     void each_shape(Cells cells) {
         const std::int64_t side = 64 / dnnmove::packed_element(cells.width);
         for (const std::int64_t out : {std::int64_t{1}, side / 2, side / 2 + 1, side, side + 1, 2 * side - 1, 3 * side}) {
             for (const std::int64_t in : {side - 1, 2 * side, 300 / cells.width + 5}) {
                 if (out < 1 || in < 1) continue;
                 for (const bool nontemporal : {false, true}) {
-                    each_phase([&](const std::byte* src, check::Room& room) { transpose_cells(src, room, cells, out, in, nontemporal); },
-                               "transpose_cells");
+                    each_phase([&](const std::byte* src, Room& room) { transpose_cells(src, room, cells, out, in, nontemporal); },
+                               "transpose_cells", {cells.width, cells.cell, out, in, nontemporal});
                 }
             }
         }
     }
 
-    void transpose_rows(const std::byte* src, check::Room& room, std::int64_t bytes, std::int64_t out, std::int64_t in, bool nontemporal) {
+    void transpose_rows(const std::byte* src, Room& room, std::int64_t bytes, std::int64_t out, std::int64_t in, bool nontemporal) {
         constexpr std::int64_t kTile = 3;
         const std::int64_t extra = 64 / bytes + 1;
         transpose(src, room, {bytes, bytes}, out, in, kTile, [&](const Panel& panel) {
@@ -78,7 +58,7 @@ private:
         });
     }
 
-    void transpose_cells(const std::byte* src, check::Room& room, Cells cells, std::int64_t out, std::int64_t in, bool nontemporal) {
+    void transpose_cells(const std::byte* src, Room& room, Cells cells, std::int64_t out, std::int64_t in, bool nontemporal) {
         const auto permutes = dnnmove::cell_permutes(cells.width, cells.cell);
         cells.permutes = permutes.data();
         const std::int64_t tile = 256 / cells.width;
@@ -99,7 +79,7 @@ private:
         std::int64_t owned;
     };
 
-    void transpose(const std::byte* src, check::Room& room, Cells cells, std::int64_t out, std::int64_t in, std::int64_t tile,
+    void transpose(const std::byte* src, Room& room, Cells cells, std::int64_t out, std::int64_t in, std::int64_t tile,
                    const std::function<void(const Panel&)>& run) {
         const std::int64_t row = (out - 1) * cells.cell + cells.width;
         GuardedSource rows(in * row);
@@ -122,8 +102,25 @@ private:
 
 }  // namespace
 
-int main() {
-    Checker checker;
-    checker.all();
-    return checker.report();
+TEST_CASE_FIXTURE(Checker, "elements that are rows are transposed") {
+    for (const std::int64_t bytes : {17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 129, 196, 500, 2048}) {
+        for (const std::int64_t out : {1, 2, 3, 4, 5, 9}) {
+            for (const std::int64_t in : {1, 4, 7}) {
+                if (out * in * bytes > kRoom / 4) continue;
+                for (const bool nontemporal : {false, true}) {
+                    each_phase([&](const std::byte* src, Room& room) { transpose_rows(src, room, bytes, out, in, nontemporal); },
+                               "transpose_rows", {bytes, out, in, nontemporal});
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE_FIXTURE(Checker, "elements in cells are transposed") {
+    if (kernels_.transpose_cells == nullptr) return;
+    for (std::int64_t width = 1; width <= 16; ++width) {
+        for (const std::int64_t cell : {width, width + 1, 2 * width, 3 * width, std::int64_t{16}}) {
+            if (cell <= 16) each_shape({width, cell});
+        }
+    }
 }

@@ -9,7 +9,7 @@
 
 #include "chain/chain.hpp"
 #include "chain/fold.hpp"
-#include "check.hpp"
+#include "test.hpp"
 #include "runtime/error.hpp"
 
 using namespace dnnmove;
@@ -44,7 +44,7 @@ Array gather(const Array& in, const Dims& shape, const std::function<Position(co
 
 class Random {
 public:
-    explicit Random(unsigned seed) : engine_(seed) {}
+    explicit Random(std::mt19937& engine) : engine_(engine) {}
     // In [low, high].
     std::int64_t operator()(std::int64_t low, std::int64_t high) {
         return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
@@ -58,7 +58,7 @@ public:
     }
 
 private:
-    std::mt19937 engine_;
+    std::mt19937& engine_;
 };
 
 // The lengths of a random shape of `count` elements.
@@ -281,9 +281,9 @@ std::string message(const Make& make) {
 
 }  // namespace
 
-TEST(random_chains_match_the_reference) {
-    Random random(20260101);
-    for (int round = 0; round < 2000; ++round) {
+TEST_CASE("random chains match the reference") {
+    testing::each_round(2000, 20260101, [](std::mt19937& engine, int) {
+        Random random(engine);
         const std::int64_t total = random(1, 240);
         const Dims shape = random_factors(random, total);
         Chain chain(shape, dense_strides(shape, 4), 4);
@@ -294,13 +294,12 @@ TEST(random_chains_match_the_reference) {
             random_step(random, chain, arrays);
         }
         const std::size_t limits[] = {kMaxNests, 1, 3};
-        if (!matches(chain, arrays, limits[random(0, 2)])) {
-            check::fail(__FILE__, __LINE__, "on " + to_string(shape) + chain.text());
-        }
-    }
+        INFO("on ", shape, chain.text());
+        CHECK(matches(chain, arrays, limits[random(0, 2)]));
+    });
 }
 
-TEST(steps_that_cancel_are_a_plain_copy) {
+TEST_CASE("steps that cancel are a plain copy") {
     const Slice backwards{{}, {}, -1};
     CHECK(is_plain_copy(over({8, 12}).then(shuffle(1, 3)).then(shuffle(1, 4))));
     CHECK(is_plain_copy(over({2, 3, 4}).then(transpose({1, 2, 0})).then(transpose({2, 0, 1}))));
@@ -309,14 +308,14 @@ TEST(steps_that_cancel_are_a_plain_copy) {
     CHECK(!is_plain_copy(over({8, 12}).then(shuffle(1, 3)).then(shuffle(1, 3))));
 }
 
-TEST(cuts_across_digits_are_boxes_not_passes) {
+TEST_CASE("cuts across digits are boxes and not passes") {
     CHECK(nests(over({4, 116, 49}).then(shuffle_channels(1, 2)).then(variadic_split(1, {58, 58}))) == 2);
     CHECK(nests(over({12, 5}).then(shuffle(0, 3)).then(variadic_split(0, {5, 7}))) == 4);
     CHECK(nests(over({2, 6, 5}).then(reshape({12, 5})).then(chain::index({Slice{4, 10, 1}})).then(reshape({2, 3, 5}))) == 1);
     CHECK(nests(over({24}).then(chain::index({Slice{1, {}, 5}}))) == 1);
 }
 
-TEST(intermediates_are_where_the_fewest_bytes_are) {
+TEST_CASE("intermediates are where the fewest bytes are") {
     // The crop makes the array small, so the intermediate comes after it, not before.
     const Chain chain = over({101, 103, 107})
                             .then(transpose({2, 1, 0}))
@@ -329,7 +328,7 @@ TEST(intermediates_are_where_the_fewest_bytes_are) {
     for (const Written& written : folded.intermediates) CHECK(written.mosaic.bytes() == 106 * 102 * 50);
 }
 
-TEST(nests_that_use_little_of_each_cache_line_are_no_bargain) {
+TEST_CASE("nests that use little of each cache line are no bargain") {
     const auto passes = [](std::int64_t rows) {
         const Chain chain = over({rows, 31 * 37})
                                 .then(reshape({rows, 31, 37}))
@@ -342,7 +341,7 @@ TEST(nests_that_use_little_of_each_cache_line_are_no_bargain) {
     CHECK(passes(3000) == 2);
 }
 
-TEST(a_search_is_bounded_in_pieces_not_in_time) {
+TEST_CASE("a search is bounded in pieces and not in time") {
     // Shuffles of coprime lengths, which never compose: without a bound, all pairs of steps are compared.
     Chain hard = over({2 * 3 * 5 * 7 * 11 * 13});
     const std::int64_t factors[] = {2, 3, 5, 7, 11, 13};
@@ -357,31 +356,35 @@ TEST(a_search_is_bounded_in_pieces_not_in_time) {
     for (const Written& written : folded.outputs) CHECK(written.mosaic.dense_nests().size() <= kMaxNests);
     // A short one is searched to its end.
     const Folded easy = fold(over({4, 6}).then(shuffle(1, 2)).then(transpose({})).then(split(0, 2)));
-    CHECK(!easy.cut_short && easy.passes == 1 && easy.composed < 32);
+    CHECK(!easy.cut_short);
+    CHECK(easy.passes == 1);
+    CHECK(easy.composed < 32);
 }
 
-TEST(twenty_steps_take_a_bounded_count_of_boxes) {
+TEST_CASE("twenty steps take a bounded count of boxes") {
     // What takes under a millisecond, whatever the steps are: boxes are counted, since time would tell of the machine.
-    Random random(20);
     std::size_t long_walks = 0;
-    for (int round = 0; round < 400; ++round) {
+    const bool all = testing::each_round(400, 20, [&](std::mt19937& engine, int) {
+        Random random(engine);
         const Dims shape = random_factors(random, random(1, 20) * 120);
         Chain chain = over(shape);
         std::vector<Array> arrays{Array{shape, std::vector<std::int32_t>(static_cast<std::size_t>(element_count(shape)))}};
         for (int attempt = 0; attempt < 100 && chain.steps().size() < 20; ++attempt) random_step(random, chain, arrays);
         const Folded folded = fold(chain);
+        INFO("on ", shape, chain.text());
         CHECK(folded.composed <= 2 * kMostComposed);
         long_walks += folded.composed > 1000 ? 1 : 0;
-    }
-    CHECK(long_walks > 10);
+    });
+    if (all) CHECK(long_walks > 10);
     // As many boxes as there are arrays are no search.
     Chain branches = over({2000, 6}).then(split(0, 2000));
     for (int step = 0; step < 19; ++step) branches = branches.then(transpose({}));
     const Folded folded = fold(branches);
-    CHECK(folded.passes == 1 && !folded.cut_short);
+    CHECK(folded.passes == 1);
+    CHECK(!folded.cut_short);
 }
 
-TEST(many_pieces_join_as_few_do) {
+TEST_CASE("many pieces join as few do") {
     // Every cut that the reshapes make is undone by the next, whatever the number of pieces in between.
     const auto pieces = [](std::int64_t rows) {
         return fold(over({rows, 7}).then(reshape({-1})).then(roll(std::int64_t{3}, std::int64_t{0})).then(reshape({7, rows})).then(reshape({-1})).then(roll(std::int64_t{-3}, std::int64_t{0})))
@@ -406,11 +409,12 @@ std::optional<std::int64_t> find(const Mosaic& mosaic, std::int64_t position) {
     return std::nullopt;
 }
 
-TEST(a_list_of_indices_finds_them_in_any_number_of_pieces) {
+TEST_CASE("a list of indices finds them in any number of pieces") {
     Mosaic mosaic = Mosaic::dense({2310}, 1);
     for (const std::int64_t low : {6, 35, 22}) mosaic = mosaic.swap_halves(0, low).take(0, {{2293, 1, 17}, {0, 1, 2293}});
     CHECK(mosaic.pieces().size() > 8);
-    Random random(3);
+    std::mt19937 engine(3);
+    Random random(engine);
     for (const std::size_t count : {5, 400, 6000}) {
         Dims indices(count);
         for (std::int64_t& index : indices) index = random(0, 2309);
@@ -422,7 +426,7 @@ TEST(a_list_of_indices_finds_them_in_any_number_of_pieces) {
     }
 }
 
-TEST(a_roll_of_many_boxes_cuts_those_across_its_seam) {
+TEST_CASE("a roll of many boxes cuts those across its seam") {
     Chain rolls = over({2310});
     for (const std::int64_t low : {6, 35, 22, 15}) rolls = rolls.then(roll(std::int64_t{17}, std::int64_t{0})).then(shuffle(0, low));
     CHECK(fold(rolls).outputs.at(0).mosaic.pieces().size() >= 16);
@@ -434,20 +438,20 @@ TEST(a_roll_of_many_boxes_cuts_those_across_its_seam) {
     }
 }
 
-TEST(steps_after_a_branch_apply_to_it_and_its_parts) {
+TEST_CASE("steps after a branch apply to it and its parts") {
     const Chain split3 = over({6, 4}).then(split(0, 3));
     const Chain turned = split3.then(branch(1)).then(transpose({})).then(split(0, 2)).then(reshape({-1}));
     CHECK(turned.outputs() == std::vector<Dims>({{2, 4}, {4}, {4}, {2, 4}}));
     CHECK(turned.then(branch(-1)).then(reshape({8})).outputs().back() == Dims{8});
     CHECK(turned.then(branch({})).then(reshape({-1})).outputs() == std::vector<Dims>({{8}, {4}, {4}, {8}}));
     CHECK(fold(turned).passes == 1);
-    CHECK_THROWS(IndexError, split3.then(branch(3)));
-    CHECK_THROWS(IndexError, split3.then(branch(-4)));
+    CHECK_THROWS_AS(split3.then(branch(3)), IndexError);
+    CHECK_THROWS_AS(split3.then(branch(-4)), IndexError);
 }
 
-TEST(listed_positions_keep_what_other_steps_make_of_them) {
-    Random random(7);
-    for (int round = 0; round < 500; ++round) {
+TEST_CASE("listed positions keep what other steps make of them") {
+    testing::each_round(500, 7, [](std::mt19937& engine, int) {
+        Random random(engine);
         const Dims shape{random(1, 6), random(1, 40), random(1, 5)};
         Chain chain(shape, dense_strides(shape, 4), 4);
         std::vector<Array> arrays{Array{shape, {}}};
@@ -462,32 +466,40 @@ TEST(listed_positions_keep_what_other_steps_make_of_them) {
         const auto steps = chain.steps().size() + static_cast<std::size_t>(random(0, 4));
         for (int attempt = 0; attempt < 40 && chain.steps().size() < steps; ++attempt) random_step(random, chain, arrays);
         const std::size_t limits[] = {kMaxNests, kMaxPieces};
-        if (!matches(chain, arrays, limits[random(0, 1)])) {
-            check::fail(__FILE__, __LINE__, "on " + to_string(shape) + chain.text());
-        }
-    }
+        INFO("on ", shape, chain.text());
+        CHECK(matches(chain, arrays, limits[random(0, 1)]));
+    });
 }
 
-TEST(sources_that_lie_alike_are_one_transfer) {
+TEST_CASE("sources that lie alike are one transfer") {
     const auto several = [](std::size_t count, const Dims& shape) {
         return Chain(std::vector<Source>(count, Source{shape, dense_strides(shape, 1)}), 1);
     };
     const std::vector<Transfer> batch = fold(several(2000, {4, 5, 3}).then(stack(0)).then(transpose({0, 3, 1, 2}))).transfers(0);
-    CHECK(batch.size() == 1);
-    CHECK(batch[0].src == 0 && batch[0].repeat.count == 2000 && batch[0].repeat.src_step == 1);
-    CHECK(batch[0].repeat.src_pitch == 0 && batch[0].repeat.dst_pitch == 60);
+    REQUIRE(batch.size() == 1);
+    CHECK(batch[0].src == 0);
+    CHECK(batch[0].repeat.count == 2000);
+    CHECK(batch[0].repeat.src_step == 1);
+    CHECK(batch[0].repeat.src_pitch == 0);
+    CHECK(batch[0].repeat.dst_pitch == 60);
     // From the last one, and from every second one.
     const std::vector<Transfer> flipped = fold(several(8, {6}).then(concat(0)).then(flip(std::int64_t{0}))).transfers(0);
-    CHECK(flipped.size() == 1 && flipped[0].src == 7 && flipped[0].repeat.src_step == -1 && flipped[0].nest.src_offset == 5);
+    REQUIRE(flipped.size() == 1);
+    CHECK(flipped[0].src == 7);
+    CHECK(flipped[0].repeat.src_step == -1);
+    CHECK(flipped[0].nest.src_offset == 5);
     const std::vector<Transfer> halves =
         fold(several(8, {6}).then(stack(0)).then(reshape({4, 2, 6})).then(transpose({1, 0, 2})).then(split(0, 2))).transfers(0);
-    CHECK(halves.size() == 2 && halves[1].src == 1 && halves[1].repeat.src_step == 2 && halves[1].repeat.count == 4);
+    REQUIRE(halves.size() == 2);
+    CHECK(halves[1].src == 1);
+    CHECK(halves[1].repeat.src_step == 2);
+    CHECK(halves[1].repeat.count == 4);
     // A table of sources comes out source by source.
     const std::vector<Transfer> chosen = fold(several(40, {6}).then(stack(0)).then(take({3, 17, 9, 30, 2, 39, 0, 25, 11, 3, 8, 29, 5, 1, 33, 20, 7, 38, 6, 12}, 0))).transfers(0);
     CHECK(chosen.size() == 19);  // source 3 comes twice
 }
 
-TEST(sources_that_lie_differently_are_a_nest_each_and_cost_no_pass) {
+TEST_CASE("sources that lie differently are a nest each and cost no pass") {
     std::vector<Source> sources;
     for (std::int64_t i = 0; i < 3000; ++i) {
         const std::int64_t length = i * 7 % 11;
@@ -499,14 +511,16 @@ TEST(sources_that_lie_differently_are_a_nest_each_and_cost_no_pass) {
     CHECK(folded.transfers(0).size() == 2 * 19);
 }
 
-TEST(sources_are_far_from_overflow) {
+TEST_CASE("sources are far from overflow") {
     const std::int64_t far = std::int64_t{1} << 56;
-    CHECK_THROWS(ValueError, Chain(std::vector<Source>(64, Source{{2}, {far}}), 1).then(stack(0)));
+    CHECK_THROWS_AS(Chain(std::vector<Source>(64, Source{{2}, {far}}), 1).then(stack(0)), ValueError);
     const std::vector<Transfer> all = fold(Chain(std::vector<Source>(4, Source{{2}, {-far / 4}}), 1).then(stack(1))).transfers(0);
-    CHECK(all.size() == 1 && all[0].repeat.src_pitch == 0 && all[0].nest.loops.size() == 1);
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].repeat.src_pitch == 0);
+    CHECK(all[0].nest.loops.size() == 1);
 }
 
-TEST(one_step_takes_one_pass_and_few_nests) {
+TEST_CASE("one step takes one pass and few nests") {
     CHECK(nests(over({6, 8}).then(roll(std::int64_t{3}, std::int64_t{1}))) == 2);
     CHECK(nests(over({6, 8}).then(flip(std::monostate{}))) == 1);
     CHECK(nests(over({60}).then(unfold(0, 9, 4))) == 1);
@@ -515,11 +529,11 @@ TEST(one_step_takes_one_pass_and_few_nests) {
     CHECK(nests(over({2, 12, 4, 6}).then(depth_to_space(2, "DCR"))) == 1);
 }
 
-TEST(errors_name_the_step_and_the_branch) {
+TEST_CASE("errors name the step and the branch") {
     CHECK(message([] { over({8}).then(reshape({2, 4})).then(variadic_split(1, {3})); })
               .starts_with("step 2 (variadic_split): split_lengths (3,)"));
     CHECK(message([] { over({8}).then(variadic_split(0, {2, 6})).then(shuffle(0, 4)); })
               .starts_with("step 2 (shuffle), branch 0: group_size (4)"));
-    CHECK_THROWS(AxisError, over({8}).then(split(1, 2)));
-    CHECK_THROWS(ValueError, over({1}).then(broadcast({std::int64_t{1} << 62, 4}, std::nullopt, "numpy")));
+    CHECK_THROWS_AS(over({8}).then(split(1, 2)), AxisError);
+    CHECK_THROWS_AS(over({1}).then(broadcast({std::int64_t{1} << 62, 4}, std::nullopt, "numpy")), ValueError);
 }

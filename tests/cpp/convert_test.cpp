@@ -7,21 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
+#include "nest_text.hpp"
 #include "plan/program.hpp"
 #include "runtime/threads.hpp"
+#include "test.hpp"
 
 using namespace dnnmove;
 
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
-Bytes random_bytes(std::size_t size, std::mt19937& random) {
-    Bytes bytes(size);
-    for (std::byte& each : bytes) each = static_cast<std::byte>(random());
-    return bytes;
-}
+using testing::Bytes;
+using testing::random_bytes;
 
 struct Problem {
     Nest nest;
@@ -69,6 +65,7 @@ void reference(const Problem& problem, const std::byte* src, std::byte* dst) {
 }
 
 void check_problem(const Problem& problem, std::mt19937& random) {
+    INFO(testing::literal(problem.nest), problem.parameters ? ", with parameters " + testing::literal(*problem.parameters) : "");
     for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{4}}) {
         const Bytes src = random_bytes(problem.src_bytes + shift, random);
         const Bytes before = random_bytes(problem.dst_bytes + shift, random);
@@ -86,8 +83,8 @@ void check_problem(const Problem& problem, std::mt19937& random) {
                 const std::byte* from = src.data() + shift;
                 std::byte* to = dst.data() + shift;
                 program.execute(&from, &to, threads);
-                CHECK(dst == expected);
-                if (dst != expected) std::printf("%s\n", program.explain(threads).c_str());
+                INFO("shift ", shift, ": ", program.explain(threads));
+                CHECK(testing::difference(dst, expected) == "");
             }
         }
     }
@@ -173,7 +170,7 @@ Problem random_problem(std::mt19937& random, std::int64_t most) {
 
 }  // namespace
 
-TEST(conversions_have_the_same_bits_on_every_isa) {
+TEST_CASE("conversions have the same bits on every isa") {
     std::mt19937 random(11);
     const Conversions& portable = conversions_for(Isa::scalar);
     std::vector<float> factors(5000);
@@ -183,15 +180,18 @@ TEST(conversions_have_the_same_bits_on_every_isa) {
         const Conversions& table = conversions_for(isa);
         for (std::size_t from = 0; from < kNumbers; ++from) {
             for (std::size_t to = 0; to < kNumbers; ++to) {
+                INFO(to_string(isa), ", number ", from, " to number ", to);
                 for (const std::int64_t count : {0, 1, 5, 15, 16, 17, 40, 64, 97, 500, 1023, 1024, 1100, 4229}) {
                     for (const std::int64_t step : {-1, 0, 1}) {
+                        CAPTURE(count);
+                        CAPTURE(step);
                         const Bytes src = random_bytes(static_cast<std::size_t>(count) * 4 + 1, random);
                         const ScaleShift with{factors.data(), factors.data() + 50, step};
                         Bytes a(static_cast<std::size_t>(count) * 4 + 64);
                         Bytes b = a;
                         portable.convert[from][to](src.data() + 1, a.data(), count, step < 0 ? nullptr : &with, false);
                         table.convert[from][to](src.data() + 1, b.data(), count, step < 0 ? nullptr : &with, true);
-                        CHECK(a == b);
+                        CHECK(testing::difference(b, a) == "");
                     }
                 }
             }
@@ -199,7 +199,7 @@ TEST(conversions_have_the_same_bits_on_every_isa) {
     }
 }
 
-TEST(words_are_swapped_in_place_and_elsewhere) {
+TEST_CASE("words are swapped in place and elsewhere") {
     std::mt19937 random(12);
     for (const Isa isa : available_isas()) {
         for (const std::int64_t bytes : {2, 4, 8, 16}) {
@@ -210,28 +210,27 @@ TEST(words_are_swapped_in_place_and_elsewhere) {
                     std::reverse(expected.begin() + k * bytes, expected.begin() + (k + 1) * bytes);
                 }
                 Bytes dst(src.size());
+                INFO(to_string(isa), ", ", count, " words of ", bytes);
                 conversions_for(isa).swap_words(src.data(), dst.data(), count, bytes, true);
-                CHECK(dst == expected);
+                CHECK(testing::difference(dst, expected) == "");
                 dst = src;
                 conversions_for(isa).swap_words(dst.data(), dst.data(), count, bytes, false);
-                CHECK(dst == expected);
+                CHECK(testing::difference(dst, expected) == "");
             }
         }
     }
 }
 
-TEST(walks_over_random_nests) {
-    std::mt19937 random(13);
-    for (int round = 0; round < 400; ++round) check_problem(random_problem(random, 3000), random);
+TEST_CASE("walks over random nests convert every element") {
+    testing::each_round(400, 13, [](std::mt19937& random, int) { check_problem(random_problem(random, 3000), random); });
 }
 
-TEST(walks_over_many_blocks) {
-    std::mt19937 random(14);
-    for (int round = 0; round < 30; ++round) check_problem(random_problem(random, 300000), random);
+TEST_CASE("walks over many blocks convert every element") {
+    testing::each_round(30, 14, [](std::mt19937& random, int) { check_problem(random_problem(random, 300000), random); });
 }
 
 // Rows of the destination that blocks bring piece by piece, at any place within a line.
-TEST(rows_go_on_in_the_next_block) {
+TEST_CASE("rows go on in the next block") {
     std::mt19937 random(16);
     auto swap = std::make_shared<Sink>();
     swap->src_bytes = swap->dst_bytes = 4;
@@ -257,7 +256,7 @@ TEST(rows_go_on_in_the_next_block) {
     }
 }
 
-TEST(elements_of_many_words) {
+TEST_CASE("elements of many words are swapped word by word") {
     std::mt19937 random(15);
     for (const std::int64_t bytes : {12, 40, 100, 20000}) {
         auto sink = std::make_shared<Sink>();

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "check.hpp"
+#include "test.hpp"
 #include "view/dims.hpp"
 
 using namespace dnnmove;
@@ -69,8 +69,18 @@ bool any_share(const std::vector<Array>& arrays) {
     return false;
 }
 
+std::string text(const std::vector<Array>& arrays) {
+    std::string all;
+    for (const Array& array : arrays) {
+        all += "{" + std::to_string(array.base) + ", " + to_string(array.shape) + ", " + to_string(array.strides) + ", " +
+               std::to_string(array.itemsize) + "} ";
+    }
+    return all;
+}
+
 // The answer is brute force's, and the two that it names do share a byte.
 void check_all(const std::vector<Array>& arrays) {
+    INFO(text(arrays));
     const auto regions = regions_of(arrays);
     const auto found = find_shared(regions);
     CHECK(found.has_value() == any_share(arrays));
@@ -123,17 +133,15 @@ std::vector<Array> random_parts(std::mt19937& random) {
 
 }  // namespace
 
-TEST(parts_of_one_array_as_brute_force_says) {
-    std::mt19937 random(1);
-    for (int round = 0; round < 3000; ++round) check_all(random_parts(random));
+TEST_CASE("parts of one array as brute force says") {
+    testing::each_round(3000, 1, [](std::mt19937& random, int) { check_all(random_parts(random)); });
 }
 
-TEST(arrays_of_any_strides_as_brute_force_says) {
-    std::mt19937 random(2);
-    const auto pick = [&](std::int64_t low, std::int64_t high) {
-        return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-    };
-    for (int round = 0; round < 3000; ++round) {
+TEST_CASE("arrays of any strides as brute force says") {
+    testing::each_round(3000, 2, [](std::mt19937& random, int) {
+        const auto pick = [&](std::int64_t low, std::int64_t high) {
+            return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+        };
         std::vector<Array> arrays;
         const std::int64_t count = pick(2, 40);
         while (static_cast<std::int64_t>(arrays.size()) < count) {
@@ -146,12 +154,11 @@ TEST(arrays_of_any_strides_as_brute_force_says) {
             if (!array.overlaps_itself()) arrays.push_back(array);
         }
         check_all(arrays);
-    }
+    });
 }
 
-TEST(two_lists_as_brute_force_says) {
-    std::mt19937 random(3);
-    for (int round = 0; round < 1000; ++round) {
+TEST_CASE("two lists as brute force says") {
+    testing::each_round(1000, 3, [](std::mt19937& random, int) {
         std::vector<Array> all = random_parts(random);
         const std::size_t half = all.size() / 2;
         // The first ones share bytes with one another.
@@ -162,16 +169,16 @@ TEST(two_lists_as_brute_force_says) {
         for (const Array& a : as) {
             for (const Array& b : bs) expected = expected || share(a, b);
         }
+        INFO(text(as), "beside ", text(bs));
         const auto found = find_shared(regions_of(as), regions_of(bs));
         CHECK(found.has_value() == expected);
         if (found) CHECK(share(as[found->first], bs[found->second]));
-    }
+    });
 }
 
-TEST(many_interleaved_arrays_are_not_compared_pair_by_pair) {
+TEST_CASE("many interleaved arrays are not compared pair by pair") {
     constexpr std::int64_t kCount = 4096;
     struct Case {
-        const char* name;
         std::vector<Array> arrays;
     };
     std::vector<Case> cases(6);
@@ -187,6 +194,7 @@ TEST(many_interleaved_arrays_are_not_compared_pair_by_pair) {
     }
     cases[5].arrays.push_back({kCount * 800, {kCount * 8}, {1}, 1});
     for (Case& one : cases) {
+        INFO("case ", &one - cases.data());
         SearchWork work;
         const auto regions = regions_of(one.arrays);
         CHECK(!find_shared(regions, &work));
@@ -202,7 +210,7 @@ TEST(many_interleaved_arrays_are_not_compared_pair_by_pair) {
     }
 }
 
-TEST(many_inputs_and_outputs_far_apart_are_not_compared) {
+TEST_CASE("many inputs and outputs far apart are not compared") {
     std::vector<Array> inputs;
     std::vector<Array> outputs;
     for (std::int64_t i = 0; i < 4096; ++i) {
@@ -214,7 +222,7 @@ TEST(many_inputs_and_outputs_far_apart_are_not_compared) {
     CHECK(work.pairs == 0);
 }
 
-TEST(arrays_without_any_order_end_in_an_answer) {
+TEST_CASE("arrays without any order end in an answer") {
     // No common period: what the budget leaves undecided counts as shared.
     std::vector<Array> arrays;
     for (std::int64_t i = 0; i < 3000; ++i) arrays.push_back({i, {7, 7, 7}, {30011, 60101 + 2 * i, 90001 + 4 * i}, 1});
@@ -223,11 +231,13 @@ TEST(arrays_without_any_order_end_in_an_answer) {
     CHECK(work.pairs <= 250'000);
 }
 
-TEST(a_solid_region_owns_the_bytes_between) {
+TEST_CASE("a solid region owns the bytes between") {
     const auto* base = reinterpret_cast<const std::byte*>(std::uintptr_t{1} << 30);
     const std::vector<Region> all{Region::solid(base, {-8, 8}), Array{8, {4}, {8}, 8}.region(),
                                   Array{-6, {}, {}, 1}.region()};
     const auto found = find_shared(all);
-    CHECK(found && found->first == 0 && found->second == 2);
+    REQUIRE(found);
+    CHECK(found->first == 0);
+    CHECK(found->second == 2);
     CHECK(!find_shared(std::span(all).first(2)));
 }

@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "check.hpp"
+#include "test.hpp"
 
 using namespace dnnmove;
 
-TEST(no_child_meets_a_lock_that_is_held_in_such_work) {
+TEST_CASE("no child meets a lock that is held in such work") {
     // Another library's lock, with nothing of its own for forks.
     std::mutex foreign;
     std::atomic<bool> stop{false};

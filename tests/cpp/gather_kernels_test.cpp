@@ -1,6 +1,5 @@
 // The gather kernel of the best instruction set alone: blocks and rows of every element size, in windows shared
 // by many vectors and in others, against byte-by-byte copies; bytes around the destination stay.
-#include <cstdio>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -10,51 +9,15 @@
 
 namespace {
 
-using namespace check;
+using namespace testing;
 
 class GatherChecks : public KernelChecks {
-public:
-    bool has_gathers() const { return kernels_.gather_bytes != 0; }
-
-    // Shuffles of `channels` in `groups` over blocks of `lanes`: windows shared by many vectors, networks, and
-    // channels that do not exist.
-    void gathers() {
-        for (const std::int64_t itemsize : {1, 2, 3, 4, 8}) {
-            for (const std::int64_t lanes : {4, 8, 16}) {
-                for (const auto& [channels, groups] : {std::pair{24, 2}, {40, 5}, {60, 4}, {56, 8}, {120, 8}, {72, 3}, {64, 16}, {96, 32}, {58, 2}}) {
-                    for (const std::int64_t steps : {1, 2, 4, 8}) {
-                        for (const KernelStores stores : {KernelStores{false, false}, KernelStores{false, true}}) {
-                            each_phase([&](const std::byte* src, Room& room) {
-                                gather(src, room, itemsize, lanes, channels, groups, steps, stores);
-                            }, "gather");
-                        }
-                    }
-                }
-            }
-        }
+protected:
+    bool has_gathers() const {
+        if (kernels_.gather_bytes == 0) MESSAGE("no gathers with this instruction set");
+        return kernels_.gather_bytes != 0;
     }
 
-    // Rows of streams interleaved by blocks of `steps`: windows that all vectors share and others, rows of one
-    // block, of few and of many, and a last block that overlaps.
-    void gathers_of_rows() {
-        for (const std::int64_t itemsize : {1, 2, 3, 4}) {
-            for (const std::int64_t streams : {1, 2, 3, 4, 5, 6, 7, 10}) {
-                for (const std::int64_t steps : {16, 32, 64, 80}) {
-                    for (const std::int64_t extent : {steps, steps + 7, 3 * steps, 5 * steps + 1}) {
-                        for (const bool listed : {false, true}) {
-                            for (const KernelStores stores : all_stores()) {
-                                each_phase([&](const std::byte* src, Room& room) {
-                                    gather_rows(src, room, itemsize, streams, steps, extent, listed, stores);
-                                }, "gather of rows");
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-private:
     // Blocks of `lanes` channels at `steps` positions each time, at 37 positions.
     void gather(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t lanes, std::int64_t channels,
                 std::int64_t groups, std::int64_t steps, KernelStores stores) {
@@ -79,6 +42,7 @@ private:
         }
         auto table = dnnmove::build_gather(sources, itemsize, runs, kernels_);
         if (!table) return;
+        ++gathered_;
         table->loop_steps = static_cast<std::int32_t>(steps);
         kernels_.gather(table->block(), src, room.dst(), {kPositions, position, position}, {1, 0, 0}, stores);
         for (std::int64_t to = 0; to < blocks * lanes; ++to) {
@@ -103,6 +67,7 @@ private:
         }
         auto table = dnnmove::build_gather(sources, itemsize, {steps * streams * itemsize}, kernels_);
         if (!table) return;
+        ++gathered_;
         table->loop_steps = static_cast<std::int32_t>(steps);
         std::vector<std::int64_t> src_rows;
         for (std::int64_t j = 0; j < kRows; ++j) src_rows.push_back((listed ? j * 5 % kRows : j) * row);
@@ -114,17 +79,51 @@ private:
             }
         }
     }
+
+    int gathered_ = 0;  // how often there was a table
 };
 
 }  // namespace
 
-int main() {
-    GatherChecks checks;
-    if (!checks.has_gathers()) {
-        std::printf("no gathers with this instruction set\n");
-        return 0;
+// Shuffles of `channels` in `groups` over blocks of `lanes`: windows shared by many vectors, networks, and
+// channels that do not exist.
+TEST_CASE_FIXTURE(GatherChecks, "channels of blocks are gathered and padding is zero") {
+    if (!has_gathers()) return;
+    for (const std::int64_t itemsize : {1, 2, 3, 4, 8}) {
+        for (const std::int64_t lanes : {4, 8, 16}) {
+            for (const auto& shuffle : {std::pair{24, 2}, {40, 5}, {60, 4}, {56, 8}, {120, 8}, {72, 3}, {64, 16}, {96, 32}, {58, 2}}) {
+                const std::int64_t channels = shuffle.first, groups = shuffle.second;
+                for (const std::int64_t steps : {1, 2, 4, 8}) {
+                    for (const KernelStores stores : {KernelStores{false, false}, KernelStores{false, true}}) {
+                        each_phase([&](const std::byte* src, Room& room) {
+                            gather(src, room, itemsize, lanes, channels, groups, steps, stores);
+                        }, "gather", {itemsize, lanes, channels, groups, steps});
+                    }
+                }
+            }
+        }
     }
-    checks.gathers();
-    checks.gathers_of_rows();
-    return checks.report();
+    CHECK(gathered_ > 0);
+}
+
+// Rows of streams interleaved by blocks of `steps`: windows that all vectors share and others, rows of one
+// block, of few and of many, and a last block that overlaps.
+TEST_CASE_FIXTURE(GatherChecks, "streams are interleaved by rows") {
+    if (!has_gathers()) return;
+    for (const std::int64_t itemsize : {1, 2, 3, 4}) {
+        for (const std::int64_t streams : {1, 2, 3, 4, 5, 6, 7, 10}) {
+            for (const std::int64_t steps : {16, 32, 64, 80}) {
+                for (const std::int64_t extent : {steps, steps + 7, 3 * steps, 5 * steps + 1}) {
+                    for (const bool listed : {false, true}) {
+                        for (const KernelStores stores : all_stores()) {
+                            each_phase([&](const std::byte* src, Room& room) {
+                                gather_rows(src, room, itemsize, streams, steps, extent, listed, stores);
+                            }, "gather of rows", {itemsize, streams, steps, extent, listed});
+                        }
+                    }
+                }
+            }
+        }
+    }
+    CHECK(gathered_ > 0);
 }

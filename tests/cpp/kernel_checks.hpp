@@ -1,16 +1,17 @@
-// What tests of kernels share: source bytes, guarded destinations, and the count of calls that went wrong.
+// What tests of kernels share: source bytes, guarded destinations, and one check per kernel call.
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
 #include "kernels/contract.hpp"
+#include "test.hpp"
 
-namespace check {
+namespace testing {
 
 using dnnmove::KernelLoop;
 using dnnmove::Kernels;
@@ -28,7 +29,8 @@ public:
     }
     std::byte* dst() { return bytes_.data() + start_; }
     std::byte* expected() { return expected_.data() + start_; }
-    bool same() const { return bytes_ == expected_; }
+    std::int64_t start() const { return start_; }
+    std::string difference() const { return testing::difference(bytes_, expected_); }
 
 private:
     std::vector<std::byte> bytes_;
@@ -36,18 +38,12 @@ private:
     std::int64_t start_;
 };
 
-// The kernels of the best instruction set; a derived class calls them and says what they should have written.
+// The kernels of the best instruction set; test cases call them and say what they should have written.
 class KernelChecks {
 public:
-    KernelChecks() : kernels_(dnnmove::kernels_for(dnnmove::best_isa())), source_(kRoom) {
+    KernelChecks() : kernels_(dnnmove::kernels_for(dnnmove::best_isa())) {
         std::mt19937 random(1);
-        for (std::byte& byte : source_) byte = static_cast<std::byte>(random());
-    }
-
-    // The program's exit code.
-    int report() const {
-        std::printf("%lld kernel calls, %lld wrong\n", static_cast<long long>(calls_), static_cast<long long>(wrong_));
-        return wrong_ == 0 && calls_ > 0 ? 0 : 1;
+        source_ = random_bytes(kRoom, random);
     }
 
 protected:
@@ -57,31 +53,31 @@ protected:
         std::memcpy(room.expected() + to, from, static_cast<std::size_t>(bytes));
     }
 
-    void each_phase(const std::function<void(const std::byte*, Room&)>& call, const char* name) {
+    // The numbers of a call: what a failure prints of it, after its name.
+    using Sizes = std::initializer_list<std::int64_t>;
+
+    void each_phase(const std::function<void(const std::byte*, Room&)>& call, const char* name, Sizes sizes) {
         for (const std::int64_t phase : {0, 1, 16, 63}) {
             Room& room = rooms_[static_cast<std::size_t>(phase % 5)];
             room = Room(phase);
             call(source_.data() + kMargin + phase / 3, room);
-            count(room, name);
+            INFO("destination ", phase, " bytes into a line, source ", kMargin + phase / 3, " into its room");
+            count(room, name, sizes);
         }
     }
-    void count(const Room& room, const char* name) {
+    void count(const Room& room, const char* name, Sizes sizes) {
         kernels_.fence();
         ++calls_;
-        if (!room.same()) fail(name);
-    }
-    void fail(const char* what) {
-        ++wrong_;
-        if (wrong_ < 20) std::printf("WRONG: %s, call %lld\n", what, static_cast<long long>(calls_));
+        INFO(name, " of ", dnnmove::to_string(dnnmove::Dims(sizes)), ", call ", calls_, "; byte 0 of the destination is byte ", room.start(), " of its room");
+        CHECK(room.difference() == "");
     }
 
     const Kernels& kernels_;
-    std::vector<std::byte> source_;
+    Bytes source_;
 
 private:
     std::vector<Room> rooms_ = std::vector<Room>(5, Room(0));
     std::int64_t calls_ = 0;
-    std::int64_t wrong_ = 0;
 };
 
-}  // namespace check
+}  // namespace testing

@@ -10,179 +10,10 @@
 
 namespace {
 
-using namespace check;
+using namespace testing;
 
 class Checker : public KernelChecks {
-public:
-    void rows() {
-        for (const std::int64_t bytes : sizes(700)) {
-            for (const KernelStores stores : all_stores()) {
-                each_phase([&](const std::byte* src, Room& room) {
-                    const KernelLoop loop{3, bytes + 5, bytes + 9};
-                    kernels_.copy_rows(src, room.dst(), bytes, loop, stores);
-                    for (std::int64_t i = 0; i < 3; ++i) put(room, i * loop.dst_stride, src + i * loop.src_stride, bytes);
-                }, "rows");
-            }
-        }
-    }
-
-    void runs() {
-        for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
-            each_phase([&](const std::byte* src, Room& room) {
-                const KernelLoop a{5, bytes * 3, bytes + 1};
-                const KernelLoop b{2, 7, 500};
-                kernels_.copy_runs(src, room.dst(), bytes, a, b, {});
-                for (std::int64_t j = 0; j < 2; ++j) {
-                    for (std::int64_t i = 0; i < 5; ++i) {
-                        put(room, j * 500 + i * a.dst_stride, src + j * 7 + i * a.src_stride, bytes);
-                    }
-                }
-            }, "runs");
-        }
-    }
-
-    void turned_runs() {
-        for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
-            for (const std::int64_t rows : {1, 5, 16, 64}) {
-                for (const KernelStores stores : all_stores()) {
-                    each_phase([&](const std::byte* src, Room& room) {
-                        const KernelLoop a{rows, 900, bytes};
-                        const KernelLoop b{3, bytes + (rows == 5 ? 2 : 0), rows * bytes + 70};
-                        kernels_.turn_runs(src, room.dst(), bytes, a, b, stores);
-                        for (std::int64_t j = 0; j < b.extent; ++j) {
-                            for (std::int64_t i = 0; i < rows; ++i) {
-                                put(room, j * b.dst_stride + i * bytes, src + j * b.src_stride + i * a.src_stride, bytes);
-                            }
-                        }
-                    }, "turned runs");
-                }
-            }
-        }
-    }
-
-    void fills() {
-        for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
-            for (const std::int64_t extent : {1, 2, 3, 5, 31, 64, 65, 130, 200}) fill(bytes, extent);
-        }
-        for (const std::int64_t bytes : {65, 72, 96, 100, 128, 192, 224, 320, 768, 833, 896, 960, 1000, 1024, 2047, 2048}) {
-            for (const std::int64_t extent : {1, 3, 4, 9, 20}) fill(bytes, extent);
-        }
-    }
-
-    void streams() {
-        for (const std::int64_t bytes : sizes(700)) {
-            each_phase([&](const std::byte* src, Room& room) {
-                kernels_.stream(src, room.dst(), bytes);
-                put(room, 0, src, bytes);
-            }, "stream");
-        }
-    }
-
-    void strips() {
-        for (const std::int64_t bytes : sizes(200)) {
-            if (bytes == 0) continue;
-            for (const std::int64_t more : {0, 7}) {
-                each_phase([&](const std::byte* src, Room& room) {
-                    constexpr std::int64_t kRows = 70;
-                    // Dense rows may be written beyond their ends; rows with gaps are followed by what comes later.
-                    const KernelLoop rows{kRows, bytes + 2 * more, bytes + more};
-                    kernels_.copy_strips(src, room.dst(), bytes, rows, bytes + more, {});
-                    for (std::int64_t i = 0; i < kRows; ++i) {
-                        put(room, i * rows.dst_stride, src + i * rows.src_stride, bytes);
-                        if (more == 0 || i + 1 == kRows) continue;
-                        const std::int64_t gap = i * rows.dst_stride + bytes;
-                        put(room, gap, room.dst() + gap, more);  // anything
-                    }
-                }, "strips");
-                each_phase([&](const std::byte* src, Room& room) {
-                    const KernelLoop rows{70, bytes + more, bytes};
-                    kernels_.copy_strips(src, room.dst(), bytes, rows, 64, {});
-                    for (std::int64_t i = 0; i < 70; ++i) put(room, i * bytes, src + i * rows.src_stride, bytes);
-                }, "dense strips");
-            }
-        }
-        for (const std::int64_t bytes : {64, 192}) {
-            Room room(0);
-            kernels_.copy_strips(source_.data() + 1, room.dst(), bytes, {9, bytes + 5, bytes + 64}, bytes, {true, false});
-            for (std::int64_t i = 0; i < 9; ++i) put(room, i * (bytes + 64), source_.data() + 1 + i * (bytes + 5), bytes);
-            count(room, "streamed strips");
-        }
-    }
-
-    void transposes() {
-        for (int log2 = 0; log2 < 5; ++log2) {
-            const std::int64_t width = std::int64_t{1} << log2;
-            const std::int64_t side = kernels_.vector_bytes / width;
-            for (const std::int64_t out : around(side)) {
-                for (const std::int64_t in : around(side)) {
-                    each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); },
-                               "transpose");
-                    transpose_nontemporal(log2, out, in);
-                }
-            }
-        }
-    }
-
-    // Rows below a whole tile are covered by smaller ones, by lanes and one by one; few columns likewise.
-    void transposes_of_parts_of_tiles() {
-        for (int log2 = 0; log2 < 5; ++log2) {
-            const std::int64_t width = std::int64_t{1} << log2;
-            const std::int64_t side = kernels_.vector_bytes / width;
-            for (std::int64_t part = 1; part <= side + side / 2; ++part) {
-                for (const std::int64_t other : {std::int64_t{3}, side - 1, side}) {
-                    for (const auto& [out, in] : {std::pair{other, part}, std::pair{part, other}}) {
-                        if (out < 1 || in < 1) continue;
-                        each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); },
-                                   "transpose of parts of tiles");
-                    }
-                }
-            }
-        }
-    }
-
-    void transposes_by_lines() {
-        for (int log2 = 0; log2 < 5; ++log2) {
-            const std::int64_t width = std::int64_t{1} << log2;
-            const std::int64_t side = kernels_.vector_bytes / width;
-            for (const std::int64_t out : {std::int64_t{1}, side - 1, side, side + 1}) {
-                if (out == 0) continue;
-                for (const std::int64_t in : {std::int64_t{1}, 128 / width, 200 / width, dnnmove::kMaxPanelBytes / width * 2 + 1}) {
-                    each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, std::max<std::int64_t>(1, in), true); },
-                               "transpose_lines");
-                }
-            }
-        }
-    }
-
-    void weaves() {
-        if (kernels_.weave == nullptr) return;
-        for (int width = 1; width <= 16; width *= 2) {
-            for (const bool deal : {false, true}) {
-                const auto permutes = dnnmove::weave_permutes(width, deal);
-                for (const int streams : {2, 4, 8, 16}) {
-                    for (const std::int64_t steps : {64 / width, 64 / width + 1, 200 / width + 3, 1000 / width}) {
-                        for (const KernelStores stores : all_stores()) {
-                            each_phase([&](const std::byte* src, Room& room) {
-                                const std::int64_t bytes = steps * width;
-                                const std::int64_t pitch = stores.nontemporal ? (bytes + 127) / 64 * 64 : bytes + width;
-                                kernels_.weave(src, room.dst(), width, streams, deal, permutes.data(), bytes, pitch, {1, 0, 0},
-                                               stores);
-                                for (std::int64_t k = 0; k < steps; ++k) {
-                                    for (std::int64_t s = 0; s < streams; ++s) {
-                                        const std::int64_t woven = (k * streams + s) * width;
-                                        const std::int64_t apart = s * pitch + k * width;
-                                        put(room, deal ? apart : woven, src + (deal ? woven : apart), width);
-                                    }
-                                }
-                            }, "weave");
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-private:
+protected:
     static std::vector<std::int64_t> sizes(std::int64_t most) {
         std::vector<std::int64_t> all;
         for (std::int64_t bytes = 1; bytes < 200; ++bytes) all.push_back(bytes);
@@ -206,7 +37,7 @@ private:
                 for (std::int64_t j = 0; j < 2; ++j) {
                     for (std::int64_t i = 0; i < extent; ++i) put(room, j * b.dst_stride + i * bytes, src + j * 3, bytes);
                 }
-            }, "fill");
+            }, "fill", {bytes, extent});
         }
     }
 
@@ -252,23 +83,177 @@ private:
                     source_.data() + src_rows[static_cast<std::size_t>(j)] + i * width, width);
             }
         }
-        count(room, "transpose, non-temporal");
+        count(room, "transpose, non-temporal", {width, out, in});
     }
 };
 
 }  // namespace
 
-int main() {
-    Checker checker;
-    checker.rows();
-    checker.runs();
-    checker.turned_runs();
-    checker.fills();
-    checker.streams();
-    checker.strips();
-    checker.transposes();
-    checker.transposes_of_parts_of_tiles();
-    checker.transposes_by_lines();
-    checker.weaves();
-    return checker.report();
+TEST_CASE_FIXTURE(Checker, "rows of every length are copied with gaps between them") {
+    for (const std::int64_t bytes : sizes(700)) {
+        for (const KernelStores stores : all_stores()) {
+            each_phase([&](const std::byte* src, Room& room) {
+                const KernelLoop loop{3, bytes + 5, bytes + 9};
+                kernels_.copy_rows(src, room.dst(), bytes, loop, stores);
+                for (std::int64_t i = 0; i < 3; ++i) put(room, i * loop.dst_stride, src + i * loop.src_stride, bytes);
+            }, "rows", {bytes});
+        }
+    }
+}
+
+TEST_CASE_FIXTURE(Checker, "short runs are copied through two loops") {
+    for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
+        each_phase([&](const std::byte* src, Room& room) {
+            const KernelLoop a{5, bytes * 3, bytes + 1};
+            const KernelLoop b{2, 7, 500};
+            kernels_.copy_runs(src, room.dst(), bytes, a, b, {});
+            for (std::int64_t j = 0; j < 2; ++j) {
+                for (std::int64_t i = 0; i < 5; ++i) {
+                    put(room, j * 500 + i * a.dst_stride, src + j * 7 + i * a.src_stride, bytes);
+                }
+            }
+        }, "runs", {bytes});
+    }
+}
+
+TEST_CASE_FIXTURE(Checker, "runs change places with rows") {
+    for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
+        for (const std::int64_t rows : {1, 5, 16, 64}) {
+            for (const KernelStores stores : all_stores()) {
+                each_phase([&](const std::byte* src, Room& room) {
+                    const KernelLoop a{rows, 900, bytes};
+                    const KernelLoop b{3, bytes + (rows == 5 ? 2 : 0), rows * bytes + 70};
+                    kernels_.turn_runs(src, room.dst(), bytes, a, b, stores);
+                    for (std::int64_t j = 0; j < b.extent; ++j) {
+                        for (std::int64_t i = 0; i < rows; ++i) {
+                            put(room, j * b.dst_stride + i * bytes, src + j * b.src_stride + i * a.src_stride, bytes);
+                        }
+                    }
+                }, "turned runs", {bytes, rows});
+            }
+        }
+    }
+}
+
+TEST_CASE_FIXTURE(Checker, "patterns of every length are repeated") {
+    for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
+        for (const std::int64_t extent : {1, 2, 3, 5, 31, 64, 65, 130, 200}) fill(bytes, extent);
+    }
+    for (const std::int64_t bytes : {65, 72, 96, 100, 128, 192, 224, 320, 768, 833, 896, 960, 1000, 1024, 2047, 2048}) {
+        for (const std::int64_t extent : {1, 3, 4, 9, 20}) fill(bytes, extent);
+    }
+}
+
+TEST_CASE_FIXTURE(Checker, "bytes are streamed from and to any alignment") {
+    for (const std::int64_t bytes : sizes(700)) {
+        each_phase([&](const std::byte* src, Room& room) {
+            kernels_.stream(src, room.dst(), bytes);
+            put(room, 0, src, bytes);
+        }, "stream", {bytes});
+    }
+}
+
+TEST_CASE_FIXTURE(Checker, "strips of rows are copied and what follows them is kept") {
+    for (const std::int64_t bytes : sizes(200)) {
+        if (bytes == 0) continue;
+        for (const std::int64_t more : {0, 7}) {
+            each_phase([&](const std::byte* src, Room& room) {
+                constexpr std::int64_t kRows = 70;
+                // Dense rows may be written beyond their ends; rows with gaps are followed by what comes later.
+                const KernelLoop rows{kRows, bytes + 2 * more, bytes + more};
+                kernels_.copy_strips(src, room.dst(), bytes, rows, bytes + more, {});
+                for (std::int64_t i = 0; i < kRows; ++i) {
+                    put(room, i * rows.dst_stride, src + i * rows.src_stride, bytes);
+                    if (more == 0 || i + 1 == kRows) continue;
+                    const std::int64_t gap = i * rows.dst_stride + bytes;
+                    put(room, gap, room.dst() + gap, more);  // anything
+                }
+            }, "strips", {bytes, more});
+            each_phase([&](const std::byte* src, Room& room) {
+                const KernelLoop rows{70, bytes + more, bytes};
+                kernels_.copy_strips(src, room.dst(), bytes, rows, 64, {});
+                for (std::int64_t i = 0; i < 70; ++i) put(room, i * bytes, src + i * rows.src_stride, bytes);
+            }, "dense strips", {bytes, more});
+        }
+    }
+    for (const std::int64_t bytes : {64, 192}) {
+        Room room(0);
+        kernels_.copy_strips(source_.data() + 1, room.dst(), bytes, {9, bytes + 5, bytes + 64}, bytes, {true, false});
+        for (std::int64_t i = 0; i < 9; ++i) put(room, i * (bytes + 64), source_.data() + 1 + i * (bytes + 5), bytes);
+        count(room, "streamed strips", {bytes});
+    }
+}
+
+TEST_CASE_FIXTURE(Checker, "elements of every size are transposed") {
+    for (int log2 = 0; log2 < 5; ++log2) {
+        const std::int64_t width = std::int64_t{1} << log2;
+        const std::int64_t side = kernels_.vector_bytes / width;
+        for (const std::int64_t out : around(side)) {
+            for (const std::int64_t in : around(side)) {
+                each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); },
+                           "transpose", {width, out, in});
+                transpose_nontemporal(log2, out, in);
+            }
+        }
+    }
+}
+
+// Rows below a whole tile are covered by smaller ones, by lanes and one by one; few columns likewise.
+TEST_CASE_FIXTURE(Checker, "parts of tiles are transposed") {
+    for (int log2 = 0; log2 < 5; ++log2) {
+        const std::int64_t width = std::int64_t{1} << log2;
+        const std::int64_t side = kernels_.vector_bytes / width;
+        for (std::int64_t part = 1; part <= side + side / 2; ++part) {
+            for (const std::int64_t other : {std::int64_t{3}, side - 1, side}) {
+                for (const bool turned : {false, true}) {
+                    const std::int64_t out = turned ? part : other, in = turned ? other : part;
+                    if (out < 1 || in < 1) continue;
+                    each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); },
+                               "transpose of parts of tiles", {width, out, in});
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE_FIXTURE(Checker, "panels are transposed by whole lines") {
+    for (int log2 = 0; log2 < 5; ++log2) {
+        const std::int64_t width = std::int64_t{1} << log2;
+        const std::int64_t side = kernels_.vector_bytes / width;
+        for (const std::int64_t out : {std::int64_t{1}, side - 1, side, side + 1}) {
+            if (out == 0) continue;
+            for (const std::int64_t in : {std::int64_t{1}, 128 / width, 200 / width, dnnmove::kMaxPanelBytes / width * 2 + 1}) {
+                each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, std::max<std::int64_t>(1, in), true); },
+                           "transpose_lines", {width, out, in});
+            }
+        }
+    }
+}
+
+TEST_CASE_FIXTURE(Checker, "few streams are woven and dealt") {
+    if (kernels_.weave == nullptr) return;
+    for (int width = 1; width <= 16; width *= 2) {
+        for (const bool deal : {false, true}) {
+            const auto permutes = dnnmove::weave_permutes(width, deal);
+            for (const int streams : {2, 4, 8, 16}) {
+                for (const std::int64_t steps : {64 / width, 64 / width + 1, 200 / width + 3, 1000 / width}) {
+                    for (const KernelStores stores : all_stores()) {
+                        each_phase([&](const std::byte* src, Room& room) {
+                            const std::int64_t bytes = steps * width;
+                            const std::int64_t pitch = stores.nontemporal ? (bytes + 127) / 64 * 64 : bytes + width;
+                            kernels_.weave(src, room.dst(), width, streams, deal, permutes.data(), bytes, pitch, {1, 0, 0},
+                                           stores);
+                            for (std::int64_t k = 0; k < steps; ++k) {
+                                for (std::int64_t s = 0; s < streams; ++s) {
+                                    const std::int64_t woven = (k * streams + s) * width;
+                                    const std::int64_t apart = s * pitch + k * width;
+                                    put(room, deal ? apart : woven, src + (deal ? woven : apart), width);
+                                }
+                            }
+                        }, "weave", {width, streams, steps, deal});
+                    }
+                }
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 // The operations as maps from view to view: the documents' formulas, element by element, and what they refuse.
 #include "ops/ops.hpp"
 
-#include "check.hpp"
+#include "test.hpp"
 #include "runtime/error.hpp"
 
 using namespace dnnmove;
@@ -25,7 +25,7 @@ Dims flatten(const View& view) {
 
 }  // namespace
 
-TEST(shuffle_follows_the_formula) {
+TEST_CASE("shuffle follows the formula") {
     for (const std::int64_t channels : {1, 6, 8, 12}) {
         for (std::int64_t group_size = 1; group_size <= channels; ++group_size) {
             if (channels % group_size != 0) continue;
@@ -43,47 +43,47 @@ TEST(shuffle_follows_the_formula) {
     }
 }
 
-TEST(shuffle_refuses) {
+TEST_CASE("shuffle refuses groups and axes that do not fit") {
     const View data = View::dense({2, 8}, 1);
-    CHECK_THROWS(ValueError, ops::shuffle(data, 1, 3));
-    CHECK_THROWS(ValueError, ops::shuffle(data, 1, 0));
-    CHECK_THROWS(ValueError, ops::shuffle(data, 1, 16));
-    CHECK_THROWS(AxisError, ops::shuffle(data, 2, 2));
-    CHECK_THROWS(AxisError, ops::shuffle_channels(data, -3, 2));
+    CHECK_THROWS_AS(ops::shuffle(data, 1, 3), ValueError);
+    CHECK_THROWS_AS(ops::shuffle(data, 1, 0), ValueError);
+    CHECK_THROWS_AS(ops::shuffle(data, 1, 16), ValueError);
+    CHECK_THROWS_AS(ops::shuffle(data, 2, 2), AxisError);
+    CHECK_THROWS_AS(ops::shuffle_channels(data, -3, 2), AxisError);
 }
 
-TEST(transpose_permutes) {
+TEST_CASE("transpose permutes") {
     const View data = View::dense({2, 3}, 1);
     CHECK(flatten(ops::transpose(data, {})) == Dims{0, 3, 1, 4, 2, 5});
     CHECK(flatten(ops::transpose(data, {0, 1})) == flatten(data));
-    CHECK_THROWS(ValueError, ops::transpose(data, {0, 0}));
-    CHECK_THROWS(ValueError, ops::transpose(data, {0}));
+    CHECK_THROWS_AS(ops::transpose(data, {0, 0}), ValueError);
+    CHECK_THROWS_AS(ops::transpose(data, {0}), ValueError);
     CHECK(flatten(ops::transpose(data, {-1, 0})) == flatten(ops::transpose(data, {1, 0})));
     CHECK(flatten(ops::transpose(data, {-2, -1})) == flatten(data));
-    CHECK_THROWS(ValueError, ops::transpose(data, {1, -1}));
-    CHECK_THROWS(ValueError, ops::transpose(data, {0, -3}));
-    CHECK_THROWS(ValueError, ops::transpose(data, {0, 2}));
+    CHECK_THROWS_AS(ops::transpose(data, {1, -1}), ValueError);
+    CHECK_THROWS_AS(ops::transpose(data, {0, -3}), ValueError);
+    CHECK_THROWS_AS(ops::transpose(data, {0, 2}), ValueError);
 }
 
-TEST(variadic_split_takes_what_is_left) {
+TEST_CASE("variadic split takes what is left") {
     const View data = View::dense({6}, 1);
     const auto parts = ops::variadic_split(data, -1, {2, -1, 0});
     CHECK(parts.size() == 3);
     CHECK(flatten(parts[0]) == Dims{0, 1});
     CHECK(flatten(parts[1]) == Dims{2, 3, 4, 5});
     CHECK(parts[2].element_count() == 0);
-    CHECK_THROWS(ValueError, ops::variadic_split(data, 0, {-1, 8}));
-    CHECK_THROWS(ValueError, ops::variadic_split(data, 0, {-1, -1}));
-    CHECK_THROWS(ValueError, ops::variadic_split(data, 0, {2, 3}));
+    CHECK_THROWS_AS(ops::variadic_split(data, 0, {-1, 8}), ValueError);
+    CHECK_THROWS_AS(ops::variadic_split(data, 0, {-1, -1}), ValueError);
+    CHECK_THROWS_AS(ops::variadic_split(data, 0, {2, 3}), ValueError);
 }
 
-TEST(broadcast_repeats) {
+TEST_CASE("broadcast repeats") {
     const View row = View::dense({3}, 1);
     using enum ops::BroadcastMode;
     CHECK(flatten(ops::broadcast(row, {2, 3}, std::nullopt, numpy)) == Dims{0, 1, 2, 0, 1, 2});
     CHECK(flatten(ops::broadcast(row, {3, 2}, Dims{0}, explicit_)) == Dims{0, 0, 1, 1, 2, 2});
     CHECK(ops::broadcast(View::dense({2, 1}, 1), {1, 1, 4}, std::nullopt, bidirectional).shape() == Dims{1, 2, 4});
-    CHECK_THROWS(ValueError, ops::broadcast(row, {2, 4}, std::nullopt, numpy));
-    CHECK_THROWS(ValueError, ops::broadcast(row, {-1, 3}, std::nullopt, numpy));
-    CHECK_THROWS(ValueError, ops::broadcast(row, {3, 2}, std::nullopt, explicit_));
+    CHECK_THROWS_AS(ops::broadcast(row, {2, 4}, std::nullopt, numpy), ValueError);
+    CHECK_THROWS_AS(ops::broadcast(row, {-1, 3}, std::nullopt, numpy), ValueError);
+    CHECK_THROWS_AS(ops::broadcast(row, {3, 2}, std::nullopt, explicit_), ValueError);
 }

@@ -1,14 +1,16 @@
 // Random nests in every store mode under the best instruction set that DNNMOVE_ISA allows, against an element-by-element copy.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
 
+#include "nest_text.hpp"
 #include "plan/canonical.hpp"
 #include "plan/plan.hpp"
+#include "test.hpp"
 
 namespace {
 
@@ -99,48 +101,46 @@ Problem random_problem(std::mt19937& random) {
     return problem;
 }
 
-bool check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t misalignment, std::mt19937& random) {
+void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t misalignment, std::mt19937& random) {
     constexpr std::int64_t kGuard = 256;
-    std::vector<std::byte> src(static_cast<std::size_t>(problem.src_bytes));
-    for (std::byte& byte : src) byte = static_cast<std::byte>(random());
-    std::vector<std::byte> expected(static_cast<std::size_t>(problem.dst_bytes), std::byte{0xAB});
+    const testing::Bytes src = testing::random_bytes(static_cast<std::size_t>(problem.src_bytes), random);
+    testing::Bytes expected(static_cast<std::size_t>(problem.dst_bytes), std::byte{0xAB});
     copy_elements(problem.nest, 0, src.data() + problem.nest.src_offset, expected.data() + problem.nest.dst_offset);
 
-    auto* raw = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>((problem.dst_bytes + 3 * kGuard) / 64 * 64 + 64)));
-    std::byte* dst = raw + kGuard + misalignment;
-    std::memset(raw, 0xAB, static_cast<std::size_t>(problem.dst_bytes + 2 * kGuard));
+    const auto room = static_cast<std::size_t>((problem.dst_bytes + 3 * kGuard) / 64 * 64 + 64);
+    struct Free {
+        void operator()(void* memory) const { std::free(memory); }
+    };
+    const std::unique_ptr<std::byte, Free> raw(static_cast<std::byte*>(std::aligned_alloc(64, room)));
+    std::byte* dst = raw.get() + kGuard + misalignment;
+    std::memset(raw.get(), 0xAB, static_cast<std::size_t>(problem.dst_bytes + 2 * kGuard));
     const Nest nest = dnnmove::canonical(problem.nest);
     const dnnmove::PlanContext context{&dnnmove::kernels_for(isa), large, !large && misalignment % 2 == 0, (misalignment | 64) & -(misalignment | 64),
                                        nest.dst_offset, 4096, large, large && misalignment % 3 != 1};
     const dnnmove::NestPlan plan(nest, context);
     const std::int64_t units = plan.units();
     const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(0, units)(random);
+    INFO(testing::literal(problem.nest));
+    INFO("under ", to_string(isa), ", large ", large, ", misaligned ", misalignment, ", cut at ", cut, " of ", units, ": ", plan.describe());
     plan.run(src.data(), dst, cut, units);
     plan.run(src.data(), dst, 0, cut);
-    bool same = std::memcmp(dst, expected.data(), expected.size()) == 0;
+    CHECK(testing::difference(testing::Bytes(dst, dst + problem.dst_bytes), expected) == "");
+    bool untouched = true;
     for (std::int64_t k = 0; k < kGuard; ++k) {
-        same = same && dst[-1 - k] == std::byte{0xAB};
-        if (k < kGuard - misalignment) same = same && dst[problem.dst_bytes + k] == std::byte{0xAB};
+        untouched = untouched && dst[-1 - k] == std::byte{0xAB};
+        if (k < kGuard - misalignment) untouched = untouched && dst[problem.dst_bytes + k] == std::byte{0xAB};
     }
-    if (!same) std::printf("WRONG under %s, large %d, misaligned %d: %s\n", std::string(to_string(isa)).c_str(), large,
-                           static_cast<int>(misalignment), plan.describe().c_str());
-    std::free(raw);
-    return same;
+    CHECK(untouched);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    const int rounds = argc > 1 ? std::atoi(argv[1]) : 1500;
-    std::mt19937 random(argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1u);
-    int wrong = 0;
-    for (int round = 0; round < rounds; ++round) {
+TEST_CASE("random nests are copied in every store mode and cut in two") {
+    testing::each_round(1500, 1, [](std::mt19937& random, int) {
         const Problem problem = random_problem(random);
         for (const bool large : {false, true}) {
             const std::int64_t misalignment = random() % 2 == 0 ? 0 : random() % 2 == 0 ? 16 : static_cast<std::int64_t>(random() % 64);
-            wrong += check(problem, dnnmove::best_isa(), large, misalignment, random) ? 0 : 1;
+            check(problem, dnnmove::best_isa(), large, misalignment, random);
         }
-    }
-    std::printf("%d problems, %d wrong\n", rounds, wrong);
-    return wrong == 0 ? 0 : 1;
+    });
 }

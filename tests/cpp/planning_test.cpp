@@ -5,10 +5,11 @@
 #include <regex>
 #include <vector>
 
-#include "check.hpp"
+#include "nest_text.hpp"
 #include "plan/canonical.hpp"
 #include "plan/program.hpp"
 #include "runtime/cpu.hpp"
+#include "test.hpp"
 
 using namespace dnnmove;
 
@@ -74,7 +75,7 @@ Nest windows(std::int64_t size, std::int64_t step, std::int64_t bytes) {
 
 }  // namespace
 
-TEST(bytes_read_by_windows_are_those_between_the_first_and_the_last) {
+TEST_CASE("bytes read by windows are those between the first and the last") {
     CHECK(bytes_read(windows(400, 160, 16000)) == 4 * (9 * 160 + 400));
     CHECK(bytes_read(windows(16, 1, 6400)) == 4 * (99 + 16));
     CHECK(bytes_read(windows(16, 20, 6400)) == 6400);
@@ -88,12 +89,11 @@ TEST(bytes_read_by_windows_are_those_between_the_first_and_the_last) {
     CHECK(bytes_read(Nest{{}, 0, 0, 24}) == 24);
 }
 
-TEST(bytes_read_are_never_too_few) {
-    std::mt19937 random(20);
-    const auto pick = [&](std::int64_t low, std::int64_t high) {
-        return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-    };
-    for (int round = 0; round < 500; ++round) {
+TEST_CASE("bytes read are never too few") {
+    testing::each_round(500, 20, [](std::mt19937& random, int) {
+        const auto pick = [&](std::int64_t low, std::int64_t high) {
+            return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+        };
         const auto rank = static_cast<std::size_t>(pick(0, 4));
         Dims extents;
         Dims strides;
@@ -102,16 +102,19 @@ TEST(bytes_read_are_never_too_few) {
             strides.push_back(pick(-4, 4) * pick(1, 8));
         }
         const Nest nest = into_dense(extents, strides, pick(1, 5));
+        INFO(testing::literal(nest));
         CHECK(bytes_read(nest) >= count_read(nest));
         CHECK(bytes_read(nest) <= bytes_written(nest));
         CHECK(bytes_read(canonical(nest)) >= count_read(nest));
-    }
+    });
 }
 
 // What is written and what is read once fit into the cache, though the windows together are larger.
-TEST(windows_that_fit_into_the_cache_are_stored_ordinarily) {
+TEST_CASE("windows that fit into the cache are stored ordinarily") {
     const std::int64_t cache = last_level_cache_bytes();
-    for (const auto& [size, step] : {std::pair{400, 160}, {1024, 256}, {64, 1}}) {
+    for (const auto& window : {std::pair{400, 160}, {1024, 256}, {64, 1}}) {
+        const std::int64_t size = window.first, step = window.second;
+        INFO("windows of ", size, ", ", step, " apart");
         CHECK(contains(explain(windows(size, step, cache / 4 * 3)), "stores cached"));
         CHECK(contains(explain(windows(size, step, cache * 3)), "non-temporal"));
     }
@@ -120,10 +123,12 @@ TEST(windows_that_fit_into_the_cache_are_stored_ordinarily) {
 
 // Rows of 196 bytes in pairs, as a shuffle of 7 x 7 images in two groups has them: however many pairs there are,
 // a kernel call takes many.
-TEST(rows_in_small_groups_share_kernel_calls) {
+TEST_CASE("rows in small groups share kernel calls") {
     for (const std::int64_t pairs : {100, 256, 257, 512, 4096, 100003}) {
         for (const std::int64_t group : {2, 3, 5}) {
             const Nest nest = into_dense({pairs, group}, {196, 196 * pairs}, 196);
+            CAPTURE(pairs);
+            CAPTURE(group);
             const std::int64_t rows_per_unit = pairs * group / units(nest);
             CHECK(rows_per_unit * 196 >= std::min<std::int64_t>(4096, pairs * group * 196 / 2));
         }
@@ -131,13 +136,14 @@ TEST(rows_in_small_groups_share_kernel_calls) {
 }
 
 // Beyond the caches a few source rows are read at a time, where rows would come from everywhere.
-TEST(rows_that_change_places_beyond_the_caches_move_in_panels) {
+TEST_CASE("rows that change places beyond the caches move in panels") {
     PlanOptions options{Isa::scalar, 64, {}};
     options.variant.stores = Variant::Stores::nontemporal;
     const auto swapped = [&](std::int64_t rows, std::int64_t columns, std::int64_t bytes) {
         return explain(into_dense({rows, columns}, {bytes, bytes * rows}, bytes), options);
     };
     for (const std::int64_t bytes : {24, 64, 96, 100, 196, 500}) {
+        CAPTURE(bytes);
         CHECK(contains(swapped(300, 200, bytes), "transpose of rows"));
         CHECK(contains(swapped(300, 200, bytes), "stores non-temporal"));
     }

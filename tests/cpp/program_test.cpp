@@ -2,19 +2,20 @@
 #include "plan/program.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <numeric>
 #include <random>
 
-#include "check.hpp"
+#include "nest_text.hpp"
 #include "runtime/cpu.hpp"
+#include "test.hpp"
 
 using namespace dnnmove;
 
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using testing::Bytes;
+using testing::random_bytes;
 
 // What a nest means: one item per combination of loop steps.
 void reference(const Nest& nest, const std::byte* src, std::byte* dst, std::size_t loop = 0) {
@@ -35,15 +36,9 @@ void reference(const Nest& nest, const std::byte* src, std::byte* dst, std::size
     }
 }
 
-Bytes random_bytes(std::size_t size, std::mt19937& random) {
-    Bytes bytes(size);
-    std::uniform_int_distribution<int> byte(0, 255);
-    for (std::byte& b : bytes) b = static_cast<std::byte>(byte(random));
-    return bytes;
-}
-
 // Runs the nest on buffers of the given sizes (bytes), shifted to every interesting alignment.
 void check_nest(const Nest& nest, std::size_t src_size, std::size_t dst_size, std::mt19937& random, bool zero = false) {
+    INFO(testing::literal(nest));
     for (const int threads : {1, 2}) {
         for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{8}}) {
             const Bytes src = random_bytes(src_size + shift, random);
@@ -54,7 +49,8 @@ void check_nest(const Nest& nest, std::size_t src_size, std::size_t dst_size, st
             const std::byte* from = src.data() + shift;
             std::byte* to = dst.data() + shift;
             program.execute(&from, &to, threads);
-            CHECK(dst == expected);
+            INFO("shift ", shift, ": ", program.explain(threads));
+            CHECK(testing::difference(dst, expected) == "");
         }
     }
 }
@@ -69,10 +65,9 @@ Nest permutation(const Dims& shape, const std::vector<std::size_t>& order, std::
 
 }  // namespace
 
-TEST(random_permutations) {
-    std::mt19937 random(1);
+TEST_CASE("random permutations are copied") {
     for (const std::int64_t itemsize : {1, 2, 3, 4, 5, 8, 12, 16, 24}) {
-        for (int round = 0; round < 25; ++round) {
+        testing::each_round(25, static_cast<unsigned>(itemsize), [&](std::mt19937& random, int round) {
             std::uniform_int_distribution<std::size_t> rank(1, 5);
             std::uniform_int_distribution<std::int64_t> length(1, round % 5 == 0 ? 40 : 9);
             Dims shape(rank(random));
@@ -83,11 +78,11 @@ TEST(random_permutations) {
             std::shuffle(order.begin(), order.end(), random);
             const auto size = static_cast<std::size_t>(element_count(shape) * itemsize);
             check_nest(permutation(shape, order, itemsize), size, size, random);
-        }
+        });
     }
 }
 
-TEST(tails_around_the_vector_length) {
+TEST_CASE("tails around the vector length are copied") {
     std::mt19937 random(2);
     for (const std::int64_t itemsize : {1, 2, 4, 8, 16}) {
         for (const std::int64_t n : {1, 3, 15, 16, 17, 31, 33, 63, 64, 65, 127, 130}) {
@@ -99,7 +94,7 @@ TEST(tails_around_the_vector_length) {
     }
 }
 
-TEST(channel_shuffles) {
+TEST_CASE("channel shuffles are copied") {
     std::mt19937 random(3);
     for (const std::int64_t itemsize : {1, 2, 4}) {
         for (const std::int64_t groups : {2, 3, 4, 8}) {
@@ -115,7 +110,7 @@ TEST(channel_shuffles) {
     }
 }
 
-TEST(broadcast_and_reversal) {
+TEST_CASE("rows are repeated and reversed") {
     std::mt19937 random(4);
     for (const std::int64_t itemsize : {1, 2, 4, 6, 8}) {
         Nest nest;
@@ -130,7 +125,7 @@ TEST(broadcast_and_reversal) {
     }
 }
 
-TEST(gaps_are_untouched_and_tables_followed) {
+TEST_CASE("gaps are untouched and tables followed") {
     std::mt19937 random(5);
     const Nest pitched{{{5, 48, 64}, {11, 4, 4}}, 4, 8, 4};
     check_nest(pitched, 5 * 48 + 8, 5 * 64 + 8, random);
@@ -143,18 +138,18 @@ TEST(gaps_are_untouched_and_tables_followed) {
     check_nest(Nest{{{10, 0, 0, table}, {12, 1, 1}}, 0, 0, 1}, 120, 120, random);
 }
 
-TEST(zero_source) {
+TEST_CASE("a source of zeros writes zeros") {
     std::mt19937 random(6);
     check_nest(Nest{{{6, 0, 32}, {5, 0, 4}}, 0, 0, 4}, 0, 6 * 32, random, true);
 }
 
-TEST(empty_and_scalar) {
+TEST_CASE("nests without elements and of one element are copied") {
     std::mt19937 random(7);
     check_nest(Nest{{{0, 4, 4}, {3, 4, 4}}, 0, 0, 4}, 16, 16, random);
     check_nest(Nest{{}, 3, 5, 4}, 16, 16, random);
 }
 
-TEST(large_enough_for_threads_and_streaming_stores) {
+TEST_CASE("large nests are copied by threads and with streaming stores") {
     std::mt19937 random(8);
     for (const auto& [shape, order] : {std::pair<Dims, std::vector<std::size_t>>{{2100, 1030}, {1, 0}},
                                        std::pair<Dims, std::vector<std::size_t>>{{3, 900, 801}, {1, 2, 0}}}) {
@@ -163,7 +158,7 @@ TEST(large_enough_for_threads_and_streaming_stores) {
     }
 }
 
-TEST(long_columns_that_are_read_by_groups) {
+TEST_CASE("long columns are read by groups") {
     std::mt19937 random(9);
     constexpr std::int64_t kPitch = 1 << 16;  // rows that share few cache sets
     const std::int64_t shapes[][3] = {{17, 65, 4}, {100, 97, 4}, {128, 100, 4}, {300, 70, 4}, {1000, 130, 4}, {515, 250, 4},
@@ -178,6 +173,7 @@ TEST(long_columns_that_are_read_by_groups) {
         options.dst_alignment = 1;
         options.variant.stores = Variant::Stores::nontemporal;
         const Program program({Transfer{0, 0, nest}}, options);
+        INFO(testing::literal(nest));
         if (kernels_for(options.isa).vector_bytes == 64) {
             CHECK(program.explain(1).find("source rows in groups of 16") != std::string::npos);
         }
@@ -189,13 +185,14 @@ TEST(long_columns_that_are_read_by_groups) {
                 const std::byte* from = src.data();
                 std::byte* to = dst.data() + shift;
                 program.execute(&from, &to, threads);
-                CHECK(dst == expected);
+                INFO("shift ", shift, ": ", program.explain(threads));
+                CHECK(testing::difference(dst, expected) == "");
             }
         }
     }
 }
 
-TEST(several_transfers) {
+TEST_CASE("several transfers make one program") {
     std::mt19937 random(9);
     const Bytes src = random_bytes(600, random);
     Bytes left(200), right(400);
@@ -219,6 +216,7 @@ namespace {
 void check_records(const std::vector<std::int64_t>& widths, std::int64_t records, std::int64_t pitch, bool split,
                    std::mt19937& random) {
     constexpr std::int64_t kGuard = 128;
+    INFO((split ? "split " : "join "), records, " records, ", pitch, " apart, of fields of ", widths);
     const std::int64_t bytes = records * pitch;
     const auto phase = [&] { return static_cast<std::int64_t>(random() % 3 == 0 ? random() % 64 : random() % 2 * 16); };
     std::vector<Bytes> fields;
@@ -269,20 +267,22 @@ void check_records(const std::vector<std::int64_t>& widths, std::int64_t records
         } else {
             program.execute(field_sources.data(), &record_base, threads);
         }
-        CHECK(record_bytes == record_copy);
-        CHECK(fields == field_copies);
-        if (record_bytes != record_copy || fields != field_copies) std::printf("%s", program.explain(threads).c_str());
+        INFO(program.explain(threads));
+        CHECK(testing::difference(record_bytes, record_copy) == "");
+        for (std::size_t k = 0; k < fields.size(); ++k) {
+            CAPTURE(k);
+            CHECK(testing::difference(fields[k], field_copies[k]) == "");
+        }
     }
 }
 
 }  // namespace
 
-TEST(records_and_their_fields) {
-    std::mt19937 random(10);
-    const auto pick = [&](std::int64_t low, std::int64_t high) {
-        return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-    };
-    for (int round = 0; round < 400; ++round) {
+TEST_CASE("records are split and joined") {
+    testing::each_round(400, 10, [](std::mt19937& random, int round) {
+        const auto pick = [&](std::int64_t low, std::int64_t high) {
+            return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+        };
         std::vector<std::int64_t> widths(static_cast<std::size_t>(pick(2, round % 8 == 0 ? 300 : 12)));
         const std::int64_t unit = std::int64_t{1} << pick(0, 4);
         const std::int64_t most = pick(0, 3) == 0 ? 40 : 5;
@@ -290,22 +290,22 @@ TEST(records_and_their_fields) {
         const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
         const std::int64_t records = std::max<std::int64_t>(64, pick(1, 300000 / sum));
         check_records(widths, records, sum + (pick(0, 3) == 0 ? pick(1, 20) : 0), pick(0, 1) == 0, random);
-    }
+    });
 }
 
 // Slabs of pitches beyond 8 KiB may hold less than a line of a narrow field.
-TEST(narrow_fields_of_long_records_beyond_the_caches) {
+TEST_CASE("narrow fields of long records beyond the caches are split") {
     std::mt19937 random(12);
     for (const std::int64_t width : {1, 2, 4}) {
         std::vector<std::int64_t> widths(10, width);
         widths.insert(widths.end(), 51, 225);
         const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
         const std::int64_t records = std::min<std::int64_t>(last_level_cache_bytes(), 64 << 20) / sum + 13;
-        for (int round = 0; round < 4; ++round) check_records(widths, records, sum, true, random);
+        for (int run = 0; run < 4; ++run) check_records(widths, records, sum, true, random);
     }
 }
 
-TEST(records_beyond_the_caches) {
+TEST_CASE("records beyond the caches are split and joined") {
     std::mt19937 random(11);
     for (const auto& widths : std::vector<std::vector<std::int64_t>>{{1, 1, 1}, {4, 4, 4}, {4, 8, 4}, {2, 3}, {20, 40}, {60, 120, 60}, {500, 3, 1200, 64}, std::vector<std::int64_t>(129, 40),
              std::vector<std::int64_t>(64, 4), std::vector<std::int64_t>(40, 64), std::vector<std::int64_t>(33, 1),

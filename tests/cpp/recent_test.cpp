@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
-#include "check.hpp"
+#include "test.hpp"
 
 using dnnmove::Recent;
 
-TEST(the_least_recently_used_value_goes_first) {
+TEST_CASE("the least recently used value goes first") {
     Recent<int, int> cache(2);
     CHECK(cache.find(1) == nullptr);
     CHECK(*cache.insert(1, std::make_shared<int>(10)) == 10);
@@ -25,14 +25,14 @@ TEST(the_least_recently_used_value_goes_first) {
     CHECK(*cache.find(3) == 30);
 }
 
-TEST(the_first_of_two_values_for_a_key_stays) {
+TEST_CASE("the first of two values for a key stays") {
     Recent<int, int> cache(2);
     const auto first = cache.insert(1, std::make_shared<int>(10));
     CHECK(cache.insert(1, std::make_shared<int>(11)) == first);
     CHECK(cache.find(1) == first);
 }
 
-TEST(what_is_dropped_lives_while_it_is_held) {
+TEST_CASE("what is dropped lives while it is held") {
     Recent<int, int> cache(1);
     const auto held = cache.insert(1, std::make_shared<int>(10));
     cache.insert(2, std::make_shared<int>(20));
@@ -40,7 +40,7 @@ TEST(what_is_dropped_lives_while_it_is_held) {
     CHECK(held.use_count() == 1);
 }
 
-TEST(a_fork_finds_no_lock_taken) {
+TEST_CASE("a fork finds no lock taken") {
     std::vector<std::unique_ptr<Recent<int, int>>> caches;
     for (int i = 0; i < 40; ++i) caches.push_back(std::make_unique<Recent<int, int>>(3));
     std::atomic<bool> done{false};

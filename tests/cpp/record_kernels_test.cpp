@@ -1,6 +1,5 @@
 // The kernels that take records apart and put them together, of the best instruction set alone: every mix of
 // widths, aligned and unaligned, against byte-by-byte copies; bytes around the destination stay.
-#include <cstdio>
 #include <vector>
 
 #include "kernel_checks.hpp"
@@ -8,48 +7,20 @@
 
 namespace {
 
-using namespace check;
+using namespace testing;
 
 class RecordChecks : public KernelChecks {
-public:
-    bool has_exchanges() const { return kernels_.exchange != nullptr; }
-    bool has_records() const { return kernels_.split_records != nullptr; }
-
-    void exchanges() {
-        for (const std::vector<std::int64_t>& widths :
-             {std::vector<std::int64_t>{1, 1}, {1, 1, 1}, {4, 4, 4}, {1, 1, 1, 1}, {4, 8, 4}, {2, 3}, {8, 56}, {4, 4, 4, 20},
-              {1, 7, 3}, std::vector<std::int64_t>(8, 2), std::vector<std::int64_t>(9, 4)}) {
-            for (const bool split : {true, false}) {
-                for (const KernelStores stores : all_stores()) {
-                    for (const std::int64_t phase : {0, 1, 16}) {
-                        if (!stores.nontemporal || phase == 0) exchange(widths, split, stores, phase);
-                    }
-                }
-            }
-        }
+protected:
+    bool has_exchanges() const { return has(kernels_.exchange != nullptr); }
+    bool has_records() const { return has(kernels_.split_records != nullptr); }
+    static bool has(bool kernels) {
+        if (!kernels) MESSAGE("no such kernels for records with this instruction set");
+        return kernels;
     }
 
-    void records() {
-        for (const std::vector<std::int64_t>& widths :
-             {std::vector<std::int64_t>{1, 1}, {7, 9, 11}, {63, 64, 65}, {1, 200, 3, 64}, {192, 128}, {300, 1, 1, 1, 62},
-              std::vector<std::int64_t>(static_cast<std::size_t>(dnnmove::kMaxRecordFields), 20)}) {
-            for (const std::int64_t gap : {0, 9}) {
-                for (const KernelStores stores : all_stores()) {
-                    each_phase([&](const std::byte* src, Room& room) { split_records(widths, gap, src, room, stores); }, "split records");
-                    if (gap != 0) continue;
-                    each_phase([&](const std::byte* src, Room& room) { join_records(widths, src, room, stores); }, "join records");
-                }
-            }
-        }
-    }
-
-private:
     void exchange(const std::vector<std::int64_t>& widths, bool split, KernelStores stores, std::int64_t phase) {
         const auto table = dnnmove::build_exchange(widths, split);
-        if (!table) {
-            fail("an exchange without a table");
-            return;
-        }
+        REQUIRE(table.has_value());
         constexpr std::int64_t kBlocks = 5;
         std::int64_t pitch = 0;
         for (const std::int64_t width : widths) pitch += width;
@@ -81,7 +52,7 @@ private:
             }
             at += widths[k];
         }
-        count(room, "exchange");
+        count(room, "exchange", {split, phase});
     }
 
     // Records 2 to 20 of them; the fields lie one after the other, `k` bytes further apart each.
@@ -128,13 +99,34 @@ private:
 
 }  // namespace
 
-int main() {
-    RecordChecks checks;
-    if (!checks.has_records()) {
-        std::printf("no kernels for records with this instruction set\n");
-        return 0;
+TEST_CASE_FIXTURE(RecordChecks, "fields and records are exchanged by tables") {
+    if (!has_records() || !has_exchanges()) return;
+    for (const std::vector<std::int64_t>& widths :
+         {std::vector<std::int64_t>{1, 1}, {1, 1, 1}, {4, 4, 4}, {1, 1, 1, 1}, {4, 8, 4}, {2, 3}, {8, 56}, {4, 4, 4, 20},
+          {1, 7, 3}, std::vector<std::int64_t>(8, 2), std::vector<std::int64_t>(9, 4)}) {
+        CAPTURE(widths);
+        for (const bool split : {true, false}) {
+            for (const KernelStores stores : all_stores()) {
+                for (const std::int64_t phase : {0, 1, 16}) {
+                    if (!stores.nontemporal || phase == 0) exchange(widths, split, stores, phase);
+                }
+            }
+        }
     }
-    checks.records();
-    if (checks.has_exchanges()) checks.exchanges();
-    return checks.report();
+}
+
+TEST_CASE_FIXTURE(RecordChecks, "records are split and joined field by field") {
+    if (!has_records()) return;
+    for (const std::vector<std::int64_t>& widths :
+         {std::vector<std::int64_t>{1, 1}, {7, 9, 11}, {63, 64, 65}, {1, 200, 3, 64}, {192, 128}, {300, 1, 1, 1, 62},
+          std::vector<std::int64_t>(static_cast<std::size_t>(dnnmove::kMaxRecordFields), 20)}) {
+        CAPTURE(widths);
+        for (const std::int64_t gap : {0, 9}) {
+            for (const KernelStores stores : all_stores()) {
+                each_phase([&](const std::byte* src, Room& room) { split_records(widths, gap, src, room, stores); }, "split records", {gap});
+                if (gap != 0) continue;
+                each_phase([&](const std::byte* src, Room& room) { join_records(widths, src, room, stores); }, "join records", {});
+            }
+        }
+    }
 }

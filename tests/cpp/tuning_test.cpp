@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "check.hpp"
+#include "test.hpp"
 #include "layout/layout.hpp"
 #include "layout/transfer.hpp"
 
@@ -12,7 +12,7 @@ using namespace dnnmove;
 
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using testing::Bytes;
 
 struct Problem {
     std::vector<Transfer> transfers;
@@ -67,9 +67,7 @@ std::vector<Problem> problems() {
 
 // The memory of a problem, its outputs somewhat apart and off any line.
 struct Arrays {
-    Arrays(const Problem& problem, std::size_t shift, std::mt19937& random) : src(problem.src_bytes) {
-        std::uniform_int_distribution<int> byte(0, 255);
-        for (std::byte& b : src) b = static_cast<std::byte>(byte(random));
+    Arrays(const Problem& problem, std::size_t shift, std::mt19937& random) : src(testing::random_bytes(problem.src_bytes, random)) {
         for (const std::size_t bytes : problem.dst_bytes) dsts.emplace_back(bytes + shift + 64, std::byte{0x5a});
         from = src.data();
         for (Bytes& dst : dsts) to.push_back(dst.data() + shift);
@@ -86,7 +84,7 @@ struct Arrays {
 
 }  // namespace
 
-TEST(every_variant_writes_the_same) {
+TEST_CASE("every variant writes the same bytes") {
     std::mt19937 random(3);
     for (const Problem& problem : problems()) {
         for (const std::size_t shift : {std::size_t{0}, std::size_t{4}}) {
@@ -100,6 +98,7 @@ TEST(every_variant_writes_the_same) {
                         options.variant = {kernel, stores, panel};
                         arrays.poison();
                         Program(problem.transfers, options).execute(&arrays.from, arrays.to.data(), 2);
+                        INFO(Program(problem.transfers, options).explain(2));
                         CHECK(arrays.dsts == expected);
                     }
                 }
@@ -108,7 +107,7 @@ TEST(every_variant_writes_the_same) {
     }
 }
 
-TEST(variants_differ) {
+TEST_CASE("variants change the plan") {
     const Problem problem = permutation({256, 512}, {1, 0}, 4);
     const auto text = [&](const Variant& variant) {
         PlanOptions options;
@@ -123,7 +122,7 @@ TEST(variants_differ) {
     CHECK(text({99, Variant::Stores::automatic, 0}) == planned);  // there is no such kernel
 }
 
-TEST(tuning_writes_nothing_but_the_result) {
+TEST_CASE("tuning writes nothing but the result") {
     std::mt19937 random(4);
     for (const Problem& problem : {permutation({97, 203}, {1, 0}, 4), split({300, 47}, {7, 33, 1, 6}, 2), blocked_shuffle()}) {
         Arrays arrays(problem, 4, random);
@@ -140,7 +139,7 @@ TEST(tuning_writes_nothing_but_the_result) {
     }
 }
 
-TEST(problems_are_told_apart) {
+TEST_CASE("problems are told apart") {
     std::vector<std::string> texts;
     const auto add = [&](const Problem& problem, const PlanOptions& options) {
         texts.push_back(problem_of(problem.transfers, options, 2));
@@ -165,7 +164,7 @@ TEST(problems_are_told_apart) {
     CHECK(problem_of(permutation({97, 203, 1}, {1, 2, 0}, 4).transfers, {}, 2) == texts[0]);
 }
 
-TEST(the_table) {
+TEST_CASE("the table of tuned problems finds what was inserted") {
     tuned_problems::clear();
     CHECK(tuned_problems::none());
     CHECK(!tuned_problems::find("b"));

@@ -1,7 +1,7 @@
 // Views and their axes: cutting, fusing and narrowing keep naming the same bytes.
 #include "view/view.hpp"
 
-#include "check.hpp"
+#include "test.hpp"
 #include "runtime/error.hpp"
 
 using namespace dnnmove;
@@ -23,20 +23,20 @@ Dims offsets(const Axis& axis) {
 
 }  // namespace
 
-TEST(dense_strides_are_row_major) {
+TEST_CASE("dense strides are row major") {
     CHECK(dense_strides({2, 3, 4}, 2) == Dims{24, 8, 2});
     CHECK(dense_strides({}, 4).empty());
     CHECK(to_string(Dims{5}) == "(5,)");
     CHECK(to_string(Dims{}) == "()");
 }
 
-TEST(element_count_overflow_is_refused) {
+TEST_CASE("element count overflow is refused") {
     CHECK(element_count({3, 0, 7}) == 0);
     CHECK(element_count({}) == 1);
-    CHECK_THROWS(ValueError, element_count({std::int64_t{1} << 40, std::int64_t{1} << 40}));
+    CHECK_THROWS_AS(element_count({std::int64_t{1} << 40, std::int64_t{1} << 40}), ValueError);
 }
 
-TEST(factor_and_fuse_are_inverse) {
+TEST_CASE("factor and fuse are inverse") {
     const Axis axis{{{12, 5}}};
     for (const std::int64_t low : {1, 2, 3, 4, 6, 12}) {
         const auto cut = factor(axis, low);
@@ -48,14 +48,14 @@ TEST(factor_and_fuse_are_inverse) {
     }
 }
 
-TEST(factor_refuses_a_straddled_digit) {
+TEST_CASE("factor refuses a straddled digit") {
     // 0 2 4 1 3 5: the digits are 2 and 3 long, so a cut in 3 and 2 falls inside one.
     const Axis shuffled{{{2, 1}, {3, 2}}};
     CHECK(factor(shuffled, 3).has_value());
     CHECK(!factor(shuffled, 2).has_value());
 }
 
-TEST(narrow_keeps_a_box) {
+TEST_CASE("narrow keeps a box") {
     const View view = View::dense({4, 6}, 2);
     const auto part = narrow(view, 1, 2, 3);
     CHECK(part.has_value());
