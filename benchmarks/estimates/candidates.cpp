@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/candidate.hpp"
 #include "plan/canonical.hpp"
+#include "plan/choose.hpp"
 #include "plan/program.hpp"
 #include "runtime/isa.hpp"
 
@@ -27,7 +27,7 @@ constexpr int kRounds = 5;
 constexpr double kHopeless = 8;  // times the fastest: not measured again
 constexpr double kRoundBytes = 300e3;
 
-struct Problem {
+struct Permutation {
     Dims shape;
     std::vector<std::size_t> order;
     std::int64_t itemsize;
@@ -58,34 +58,34 @@ std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
 }
 
 // Half of them of many axes alike, half of short ones beside one or two that are long.
-Problem random_problem(Random& random, double bytes) {
+Permutation random_permutation(Random& random, double bytes) {
     constexpr std::int64_t kItemsizes[] = {1, 2, 4, 4, 4, 8, 8, 3, 6, 12, 16, 24};
-    Problem problem;
-    problem.itemsize = kItemsizes[between(random, 0, std::size(kItemsizes) - 1)];
-    const double elements = bytes / static_cast<double>(problem.itemsize);
+    Permutation permutation;
+    permutation.itemsize = kItemsizes[between(random, 0, std::size(kItemsizes) - 1)];
+    const double elements = bytes / static_cast<double>(permutation.itemsize);
     const bool alike = between(random, 0, 1) == 0;
     const auto rank = static_cast<std::size_t>(alike ? between(random, 3, 7) : between(random, 2, 4));
     if (alike) {
         const double side = std::pow(elements, 1.0 / static_cast<double>(rank));
         for (std::size_t k = 0; k < rank; ++k) {
             const double factor = std::exp(std::uniform_real_distribution<>(-0.7, 0.7)(random));
-            problem.shape.push_back(std::max<std::int64_t>(2, std::llround(side * factor)));
+            permutation.shape.push_back(std::max<std::int64_t>(2, std::llround(side * factor)));
         }
     } else {
-        for (std::size_t k = 0; k < rank; ++k) problem.shape.push_back(between(random, 2, 20));
+        for (std::size_t k = 0; k < rank; ++k) permutation.shape.push_back(between(random, 2, 20));
         const auto lengthen = [&](double share) {
-            std::int64_t& length = problem.shape[static_cast<std::size_t>(between(random, 0, static_cast<std::int64_t>(rank) - 1))];
-            const double others = static_cast<double>(element_count(problem.shape)) / static_cast<double>(length);
+            std::int64_t& length = permutation.shape[static_cast<std::size_t>(between(random, 0, static_cast<std::int64_t>(rank) - 1))];
+            const double others = static_cast<double>(element_count(permutation.shape)) / static_cast<double>(length);
             length = std::max<std::int64_t>(2, std::llround(std::pow(elements / others, share)));
         };
         if (rank > 2 && between(random, 0, 1) == 0) lengthen(0.5);
         lengthen(1);
     }
-    problem.order.resize(rank);
-    std::iota(problem.order.begin(), problem.order.end(), std::size_t{0});
-    while (std::is_sorted(problem.order.begin(), problem.order.end())) std::shuffle(problem.order.begin(), problem.order.end(), random);
-    problem.bytes = element_count(problem.shape) * problem.itemsize;
-    return problem;
+    permutation.order.resize(rank);
+    std::iota(permutation.order.begin(), permutation.order.end(), std::size_t{0});
+    while (std::is_sorted(permutation.order.begin(), permutation.order.end())) std::shuffle(permutation.order.begin(), permutation.order.end(), random);
+    permutation.bytes = element_count(permutation.shape) * permutation.itemsize;
+    return permutation;
 }
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -97,22 +97,19 @@ struct Contestant {
 };
 
 // Those of the planner, as it would rank them.
-std::vector<Contestant> contestants_of(const Problem& problem, Isa isa, bool beyond) {
-    const Nest nest = canonical(problem.nest());
+std::vector<Contestant> contestants_of(const Permutation& permutation, Isa isa, bool beyond) {
+    const Nest nest = canonical(permutation.nest());
     PlanContext context{&kernels_for(isa), beyond, !beyond, 64, 0};
     context.beyond_cache = context.stream_rows = beyond;
     std::vector<double> costs;
-    each_candidate(nest.loops, nest.itemsize, context, [&](const Candidate& candidate) {
-        if (std::isinf(candidate.cost)) return;
-        costs.push_back(candidate.cost + cost_of_calls(candidate.taken, nest.loops, nest.itemsize, *context.kernels));
-    });
+    for (const Candidate& candidate : candidates(Problem(nest.loops, nest.itemsize, context))) costs.push_back(candidate.cost);
     std::sort(costs.begin(), costs.end());
     std::vector<Contestant> contestants;
     for (std::size_t k = 0; k < costs.size(); ++k) {
         PlanOptions options{isa, 64, {}};
         options.variant.kernel = static_cast<int>(k);
         options.variant.stores = beyond ? Variant::Stores::nontemporal : Variant::Stores::cached;
-        contestants.push_back({costs[k], Program({Transfer{0, 0, problem.nest()}}, options)});
+        contestants.push_back({costs[k], Program({Transfer{0, 0, permutation.nest()}}, options)});
     }
     return contestants;
 }
@@ -145,17 +142,17 @@ int main(int argc, char** argv) {
     constexpr double kCaches = 16e6;
     std::vector<std::byte> src(static_cast<std::size_t>(8 * bytes)), dst(src.size());
     while (now() < end) {
-        const Problem problem = random_problem(random, bytes);
-        if (static_cast<std::size_t>(problem.bytes) > src.size()) continue;
-        std::vector<Contestant> contestants = contestants_of(problem, *isa, bytes > kCaches);
-        measure(contestants, problem.bytes, src.data(), dst.data());
+        const Permutation permutation = random_permutation(random, bytes);
+        if (static_cast<std::size_t>(permutation.bytes) > src.size()) continue;
+        std::vector<Contestant> contestants = contestants_of(permutation, *isa, bytes > kCaches);
+        measure(contestants, permutation.bytes, src.data(), dst.data());
         for (const Contestant& contestant : contestants) {
             std::string plan = contestant.program.explain(1);
             plan = plan.substr(plan.find("kernel ") + 7);
             plan.pop_back();
             constexpr double kNanoseconds = 0.25;  // of a cycle
-            std::printf("%s;%s;%.2f;%.2f\n", problem.text().c_str(), plan.c_str(), contestant.estimate * kNanoseconds * 1e3,
-                        contestant.seconds / static_cast<double>(problem.bytes) * 1e12);
+            std::printf("%s;%s;%.2f;%.2f\n", permutation.text().c_str(), plan.c_str(), contestant.estimate * kNanoseconds * 1e3,
+                        contestant.seconds / static_cast<double>(permutation.bytes) * 1e12);
         }
     }
     return 0;

@@ -12,6 +12,8 @@
 
 namespace dnnmove {
 
+inline constexpr std::int64_t kLine = 64;  // bytes of a cache line
+
 // One of two loops that a kernel runs itself.
 struct KernelLoop {
     std::int64_t extent;      // steps in this call

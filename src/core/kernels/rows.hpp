@@ -8,7 +8,6 @@
 namespace dnnmove {
 namespace {
 
-inline constexpr std::int64_t kLine = 64;
 inline constexpr std::int64_t kPrefetchBytes = 2048;
 inline constexpr std::int64_t kLongRow = 384;  // bytes
 

@@ -11,7 +11,6 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kLine = 64;                 // bytes
 constexpr std::int64_t kRunBytes = 4 * kLine;      // of source and destination that a block covers in a row, at least
 constexpr std::int64_t kLongRun = 8 * kLine;       // of the destination: worth streaming wherever it starts
 constexpr std::int64_t kDirectBytes = 2 * kLine;   // of a run of the source that needs no stage

@@ -53,8 +53,6 @@ public:
     }
 
 private:
-    static constexpr std::int64_t kLine = 64;  // bytes
-
     struct Row {
         std::byte* end = nullptr;
         std::int64_t begin = 0;  // of what has not been stored yet, in the line of `end`

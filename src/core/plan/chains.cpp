@@ -1,7 +1,7 @@
-// Chooses the two chains of loops that a transpose turns against each other.
-#include <algorithm>
+// What all transposes have in common: one chain of loops is turned against another.
+#include "plan/chains.hpp"
 
-#include "plan/candidate.hpp"
+#include <limits>
 
 namespace dnnmove {
 namespace {
@@ -29,41 +29,53 @@ struct Chain {
     }
 };
 
+// A chain's offset table may be this long: about an eighth of what is copied.
+std::int64_t max_table_rows(const Problem& problem) {
+    std::int64_t bytes = problem.itemsize;
+    for (const Loop& loop : problem.loops) bytes *= loop.extent;
+    return std::clamp<std::int64_t>(bytes / 64, 256, 1 << 16);
+}
+
 // The loop at `inner` and those that continue it in the source, until the run is long.
-Chain source_chain(const std::vector<Loop>& loops, std::size_t inner, std::int64_t most_rows) {
+Chain source_chain(const Problem& problem, std::size_t inner, std::int64_t most_rows) {
+    const std::vector<Loop>& loops = problem.loops;
     Chain a;
     a.add(inner, loops);
     const std::int64_t step = loops[inner].src_stride;
     while (step > 0 && a.length * step < kLongRunBytes) {
-        const std::size_t position = source_loop(loops, a.length * step);
+        const std::size_t position = problem.source_loop(a.length * step);
         if (position == loops.size() || a.length * loops[position].extent > most_rows) break;
         a.add(position, loops);
     }
     return a;
 }
 
+std::vector<std::int64_t> multiples(std::int64_t stride, std::int64_t count) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+    for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<std::int64_t>(k) * stride;
+    return all;
+}
+
 }  // namespace
 
-void take_chains(Candidate& candidate, const std::vector<Loop>& loops, std::int64_t itemsize, std::size_t inner,
-                 const Kernels& kernels, TransposeCost cost_of) {
-    const std::int64_t most_rows = max_table_rows(loops, itemsize);
+bool ChainedTranspose::take_chains(const Problem& problem, std::size_t inner) {
+    const std::vector<Loop>& loops = problem.loops;
+    const std::int64_t most_rows = max_table_rows(problem);
     const std::int64_t step = loops[inner].src_stride;
-    Chain run_a = source_chain(loops, inner, most_rows);
+    Chain run_a = source_chain(problem, inner, most_rows);
     Chain run_b;
-    Chain a;
-    Chain b;
+    Chain columns;
+    Chain rows;
     double least = std::numeric_limits<double>::infinity();
     const auto consider = [&](Chain one, Chain other) {
-        std::vector<std::size_t> taken = one.positions;
-        taken.insert(taken.end(), other.positions.begin(), other.positions.end());
-        const double cost = cost_of(one.length, other.length, {itemsize, std::abs(step)}, kernels);
-        const double whole_cost = cost + cost_of_calls(taken, loops, itemsize, kernels);
-        if (whole_cost > least) return;
-        least = whole_cost;
-        candidate.cost = cost;
-        candidate.taken = std::move(taken);
-        a = std::move(one);
-        b = std::move(other);
+        std::vector<std::size_t> both = one.positions;
+        both.insert(both.end(), other.positions.begin(), other.positions.end());
+        const double cycles_of_both = cycles(one.length, other.length, problem.kernels()) + cost_of_calls(both, problem);
+        if (cycles_of_both > least) return;
+        least = cycles_of_both;
+        taken = std::move(both);
+        columns = std::move(one);
+        rows = std::move(other);
     };
     // Destination-contiguous loops, until the run is long or reaches the source's innermost loop. One that
     // continues the source, too, ends that run here: is it the better one without?
@@ -77,22 +89,58 @@ void take_chains(Candidate& candidate, const std::vector<Loop>& loops, std::int6
         }
         run_b.add(position, loops);
     }
-    if (run_b.positions.empty()) return;
+    if (run_b.positions.empty()) return false;
     consider(std::move(run_a), std::move(run_b));
-    Leaf& leaf = candidate.leaf;
-    leaf.a_chained = a.positions.size() > 1;
-    leaf.b_chained = b.positions.size() > 1;
-    leaf.a = {a.length, a.length, step, leaf.a_chained ? 0 : loops[inner].dst_stride};
-    leaf.b = {b.length, b.length, leaf.b_chained ? 0 : loops[b.positions[0]].src_stride, itemsize};
-    if (step < 0) leaf.turn_a_round();
-    candidate.columns = a.positions.size();
+    columns_ = columns.positions.size();
+    reversed_ = step < 0;
+    a_chained = columns_ > 1;
+    b_chained = rows.positions.size() > 1;
+    a = {columns.length, columns.length, std::abs(step), a_chained ? 0 : loops[inner].dst_stride};
+    b = {rows.length, rows.length, b_chained ? 0 : loops[rows.positions[0]].src_stride, itemsize};
+    if (reversed_) a.dst_stride = -a.dst_stride;
+    return true;
 }
 
-void tabulate_chains(Candidate& candidate, const std::vector<Loop>& loops) {
-    const auto b = candidate.taken.begin() + static_cast<std::ptrdiff_t>(candidate.columns);
-    Leaf& leaf = candidate.leaf;
-    if (leaf.a_chained) leaf.dst_rows = row_offsets({candidate.taken.begin(), b}, loops, &Loop::dst_stride);
-    if (leaf.b_chained) leaf.src_rows = row_offsets({b, candidate.taken.end()}, loops, &Loop::src_stride);
+Schedule ChainedTranspose::schedule(const Problem& problem) {
+    const auto rows = taken.begin() + static_cast<std::ptrdiff_t>(columns_);
+    if (a_chained) dst_rows = row_offsets({taken.begin(), rows}, problem.loops, &Loop::dst_stride);
+    if (b_chained) src_rows = row_offsets({rows, taken.end()}, problem.loops, &Loop::src_stride);
+    const StoreMode stores = size(problem);
+    // Tiles of b outside sweep along rows of the source. But what stays in the caches is divided among the threads by
+    // rows of the destination: its lines are then where they were written before, and where the next operation reads them.
+    Schedule result{stores, stores == StoreMode::cached ? WalkOrder::a_outside : WalkOrder::b_outside};
+    if (reversed_) {
+        result.src_shift = (1 - a.extent) * a.src_stride;
+        result.dst_shift = (1 - a.extent) * a.dst_stride;
+    }
+    if (!a_chained) dst_rows = multiples(a.dst_stride, a.tile);
+    if (!b_chained) src_rows = multiples(b.src_stride, b.tile + rows_behind());
+    // A short last tile's rows are prefetched in as many steps as a whole tile's.
+    if (b_chained) src_rows.resize(src_rows.size() + static_cast<std::size_t>(b.tile + kLine));
+    return result;
+}
+
+std::size_t ChainedTranspose::memory() const { return Strategy::memory() + heap_bytes(dst_rows); }
+
+std::int64_t ChainedTranspose::pitches() const {
+    std::int64_t bits = b_chained ? 0 : b.src_stride;
+    for (const std::int64_t offset : src_rows) bits |= offset;
+    return bits;
+}
+
+ChainedTranspose::Panel ChainedTranspose::panel_of(const Call& call, std::int64_t distance) const noexcept {
+    const Unit& unit = call.unit;
+    const std::int64_t owned = b.steps(unit.b_tile);
+    const std::int64_t left = b.extent - unit.b_tile * b.tile;
+    const bool more = call.mode == StoreMode::nontemporal;
+    Panel panel{src_rows_at(unit.b_tile * b.tile), dst_rows_of(unit), a.steps(unit.a_tile),
+                more ? std::min(left, b.tile + extra_rows(itemsize)) : owned, owned, unit.b_tile == 0,
+                {call.src() + distance, nullptr}};
+    panel.ahead.rows = panel.src_rows;
+    if (panel.rows_out * a.src_stride <= 2 * distance) {
+        panel.ahead = {call.base + call.next.src, src_rows_at(call.next.b_tile * b.tile)};
+    }
+    return panel;
 }
 
 }  // namespace dnnmove

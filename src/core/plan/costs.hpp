@@ -7,7 +7,7 @@
 
 namespace dnnmove {
 
-// Of one instruction set. Each candidate has a formula for how its cost depends on the extents (plan/candidate_*.cpp);
+// Of one instruction set. Each strategy has a formula for how its cost depends on the extents (plan/strategies);
 // these factors make cycles of it.
 struct Costs {
     // base + step * (steps per vector), in cycles per vector.

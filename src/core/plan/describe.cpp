@@ -6,22 +6,6 @@
 namespace dnnmove {
 namespace {
 
-const char* name_of(KernelKind kind) {
-    switch (kind) {
-        case KernelKind::rows: return "rows";
-        case KernelKind::runs: return "strided elements";
-        case KernelKind::fill: return "fill";
-        case KernelKind::gather: return "gather";
-        case KernelKind::weave: return "interleave";
-        case KernelKind::deal: return "deinterleave";
-        case KernelKind::transpose: return "transpose";
-        case KernelKind::transpose_lines: return "transpose by whole lines";
-        case KernelKind::transpose_cells: return "transpose of strided elements";
-        case KernelKind::transpose_rows: return "transpose of rows";
-    }
-    return "unknown";
-}
-
 const char* name_of(StoreMode stores) {
     switch (stores) {
         case StoreMode::cached: return "cached";
@@ -31,50 +15,16 @@ const char* name_of(StoreMode stores) {
     return "unknown";
 }
 
-// What the two dimensions of a kernel count.
-struct Counted {
-    const char* a;
-    const char* b;
-};
-
-Counted counted_by(KernelKind kind) {
-    switch (kind) {
-        case KernelKind::rows: return {"row bytes", "rows"};
-        case KernelKind::gather: return {"blocks", "rows"};
-        case KernelKind::runs:
-        case KernelKind::fill:
-        case KernelKind::weave:
-        case KernelKind::deal: return {"elements", "rows"};
-        default: return {"destination rows", "source rows"};
-    }
-}
-
-std::string remark_on(const Leaf& leaf) {
-    std::string text;
-    if (leaf.kind == KernelKind::gather) {
-        text += ", block of " + std::to_string(leaf.block.loop_steps) + " steps: " +
-                std::to_string(leaf.block.vectors.size()) + " vectors, " + std::to_string(leaf.block.steps.size()) +
-                " permutes";
-        if (leaf.block.network != 0) text += ", networks of " + std::to_string(1 << leaf.block.network);
-    }
-    if (leaf.turned) text += ", blocked transpose in the first-level cache";
-    if (leaf.b_group != 0) text += ", source rows in groups of " + std::to_string(leaf.b_group);
-    if (leaf.streams != 0) text += ", " + std::to_string(leaf.streams) + " streams";
-    return text.empty() ? text : text.substr(2);
-}
-
 }  // namespace
 
 KernelSummary NestPlan::summary() const {
-    const Counted counted = counted_by(leaf_.kind);
-    KernelSummary summary{name_of(leaf_.kind), leaf_.itemsize, name_of(stores_), {}, {}, remark_on(leaf_), units_, bytes_};
-    for (const auto& [counts, loop] : {std::pair{counted.a, &leaf_.a}, std::pair{counted.b, &leaf_.b}}) {
+    const StrategyWords words = strategy_->describe();
+    KernelSummary summary{words.kernel, strategy_->itemsize, name_of(stores_), {}, {}, words.remark, units_, bytes_};
+    for (const auto& [counts, loop] : {std::pair{words.a, &strategy_->a}, std::pair{words.b, &strategy_->b}}) {
         summary.dimensions.push_back({counts, loop->extent, loop->tile, loop->src_stride, loop->dst_stride});
     }
-    for (const OuterLoop& loop : outer_) {
-        const char* tiles = loop.role == OuterLoop::Role::tile_a   ? counted.a
-                            : loop.role == OuterLoop::Role::tile_b ? counted.b
-                                                                   : "";
+    for (const OuterLoop& loop : walk_.loops) {
+        const char* tiles = loop.role == OuterLoop::Role::tile_a ? words.a : loop.role == OuterLoop::Role::tile_b ? words.b : "";
         summary.loops.push_back({loop.extent, loop.src_step, loop.dst_step, loop.table != nullptr, tiles});
     }
     return summary;

@@ -7,7 +7,6 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kLine = 64;
 constexpr std::size_t kMaxSteps = 96;  // 12 KiB of tables
 constexpr std::int64_t kFew = 4;       // vectors on a side that a kernel keeps in registers
 

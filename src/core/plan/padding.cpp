@@ -46,10 +46,6 @@ void read_zeroes(Transfer& transfer) {
 
 }  // namespace
 
-bool pads(const Nest& nest) {
-    return std::any_of(nest.loops.begin(), nest.loops.end(), [](const Loop& loop) { return pads(loop); });
-}
-
 std::vector<Transfer> split_padding(const Transfer& transfer) {
     const auto& loops = transfer.nest.loops;
     const auto found = std::find_if(loops.begin(), loops.end(), [](const Loop& loop) { return pads(loop); });

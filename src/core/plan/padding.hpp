@@ -7,9 +7,6 @@
 
 namespace dnnmove {
 
-// Has a loop steps without a source?
-bool pads(const Nest& nest);
-
 // The same as transfers without such steps: whole blocks, the rest, and zeroes.
 std::vector<Transfer> split_padding(const Transfer& transfer);
 

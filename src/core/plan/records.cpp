@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plan/problem.hpp"
 #include "runtime/heap_bytes.hpp"
 
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kMinRecords = 64;
 constexpr std::int64_t kWideField = 192;       // bytes, on average; no shuffle of bytes is worth it
 // Fields that are worth moving by whole lines, beyond and in the caches: bytes, on average.
@@ -20,8 +20,6 @@ constexpr std::int64_t kSlabBytes = 32 * 1024;
 constexpr std::int64_t kMaxSlabBytes = 512 * 1024;
 constexpr std::int64_t kNearBytes = 256 * 1024;
 constexpr std::int64_t kRunBytes = 1024;  // worth writing of one field before the next
-
-bool power_of_two(std::int64_t n) { return (n & (n - 1)) == 0; }
 
 // Is this the nest of a field: split off records, or joined to some?
 bool is_field(const Transfer& transfer, bool split) {
@@ -40,7 +38,7 @@ bool same_records(const Transfer& a, const Transfer& b, bool split) {
            (split ? a.src == b.src && x.src_stride == y.src_stride : a.dst == b.dst && x.dst_stride == y.dst_stride);
 }
 
-// Cycles per line of a register transpose, as the candidates for whole nests are reckoned.
+// Cycles per line of a register transpose, much as plan/strategies/tile_transpose.cpp reckons those of whole nests.
 double transpose_cycles(std::int64_t width, std::int64_t count, const Kernels& kernels) {
     const std::int64_t side = kernels.vector_bytes / width;
     double per_vector = width <= 2 ? 4.0 : 2.5;

@@ -7,7 +7,6 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kFlushBytes = 4 * 1024;     // of a field, collected before they are streamed
 constexpr std::int64_t kExchangedBytes = 8 * 1024;
 constexpr std::int64_t kDirectRow = 1024;          // rows of which the two partial lines matter little

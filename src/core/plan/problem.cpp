@@ -1,0 +1,75 @@
+// A planning problem: a canonical nest, and what else decides how it is copied.
+#include "plan/problem.hpp"
+
+#include "plan/costs.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kMaxElement = 64;  // bytes: longer ones are rows
+
+Problem::Innermost innermost_of(const std::vector<Loop>& loops, std::int64_t itemsize) {
+    using enum Problem::Innermost;
+    if (std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->pads(); })) return padding;
+    const bool contiguous = !loops.empty() && continues(loops.back(), itemsize);
+    if (contiguous && loops.back().src_stride == 0 && itemsize <= kMaxFillBytes) return repeated;
+    if (itemsize > kMaxElement || loops.empty() || loops.back().table) return rows;
+    return contiguous ? elements : apart;
+}
+
+}  // namespace
+
+Problem::Problem(const std::vector<Loop>& nest_loops, std::int64_t element, const PlanContext& plan_context)
+    : loops(nest_loops), itemsize(element), context(plan_context), innermost(innermost_of(nest_loops, element)) {}
+
+std::size_t Problem::source_loop(std::int64_t stride) const {
+    const auto found =
+        std::find_if(loops.begin(), loops.end(), [&](const Loop& loop) { return !loop.table && loop.src_stride == stride; });
+    return static_cast<std::size_t>(found - loops.begin());
+}
+
+double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& problem) {
+    // Fitted on Zen 5 with benchmarks/estimates; costs_of(...).calls scales both.
+    constexpr double kCallCycles = 60;   // of one kernel call and of the loops around it
+    constexpr double kPartialLine = 16;  // cycles
+    const std::vector<Loop>& loops = problem.loops;
+    const auto takes = [&](std::size_t k) { return std::find(taken.begin(), taken.end(), k) != taken.end(); };
+    std::int64_t bytes = problem.itemsize;
+    for (const std::size_t position : taken) bytes *= loops[position].extent;
+    // Lines that are touched again soon are found in a near cache.
+    constexpr std::int64_t kSoonBytes = 16 * 1024;
+    std::size_t soon = loops.size();  // of the loops that are not taken, those from here on
+    for (std::int64_t between = bytes; soon > 0 && between <= kSoonBytes; --soon) {
+        if (!takes(soon - 1)) between *= loops[soon - 1].extent;
+    }
+    const auto together = [&](std::size_t k) { return k >= soon || takes(k); };
+    std::int64_t read = problem.itemsize;
+    for (std::size_t k = problem.source_loop(read); k < loops.size() && together(k); k = problem.source_loop(read)) {
+        read *= loops[k].extent;
+    }
+    std::int64_t written = problem.itemsize;
+    for (std::size_t k = loops.size(); k-- > 0 && together(k) && continues(loops[k], written);) written *= loops[k].extent;
+    return costs_of(problem.kernels()).calls *
+           (kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes)) +
+            kPartialLine / static_cast<double>(read) + kPartialLine / static_cast<double>(written));
+}
+
+double far_cost(const Problem& problem, const Loop& loop) {
+    const bool far = problem.context.beyond_cache && problem.itemsize > 16 && std::abs(loop.src_stride) >= kLine;
+    return far ? 8.0 / static_cast<double>(problem.itemsize) : 0.0;
+}
+
+std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
+                                      std::int64_t Loop::*stride) {
+    std::vector<std::int64_t> offsets{0};
+    for (const std::size_t position : positions) {
+        const Loop& loop = loops[position];
+        const std::size_t inner = offsets.size();
+        for (std::int64_t k = 1; k < loop.extent; ++k) {
+            for (std::size_t i = 0; i < inner; ++i) offsets.push_back(offsets[i] + k * (loop.*stride));
+        }
+    }
+    return offsets;
+}
+
+}  // namespace dnnmove

@@ -1,0 +1,71 @@
+// A planning problem: a canonical nest, and what else decides how it is copied.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "kernels/contract.hpp"
+#include "plan/nest.hpp"
+#include "plan/variant.hpp"
+
+namespace dnnmove {
+
+// What decides a plan besides the nest.
+struct PlanContext {
+    const Kernels* kernels;
+    bool large;                  // the program's data would fill most of the last-level cache
+    bool near;                   // they fit into the second-level caches
+    std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
+    std::int64_t dst_offset;     // of this nest, bytes
+    std::int64_t unit_bytes = 4096;  // of a staged unit: less where many nests share a source
+    // Transposes go past the caches where the data are large, gathers beyond the cache, and rows and
+    // fills, which ordinary stores suit best, where they are far beyond it.
+    bool beyond_cache = false;  // source and destination do not fit into the last-level cache
+    bool stream_rows = false;   // nor would a fair part of them
+    Variant variant = {};       // where a measurement has overruled the planner
+};
+
+// Canonical loops, the last one innermost in the destination, around an element. Refers to what it is made of.
+struct Problem {
+    // What the innermost part of the nest is like, which decides what strategies there are for it.
+    enum class Innermost {
+        padding,   // some elements have no source
+        repeated,  // one element again and again, contiguously
+        rows,      // long elements, or such that no stride describes
+        elements,  // short ones, contiguous in the destination
+        apart      // short ones with gaps between them in the destination
+    };
+
+    Problem(const std::vector<Loop>& nest_loops, std::int64_t element, const PlanContext& plan_context);
+
+    const Kernels& kernels() const { return *context.kernels; }
+    // The position of the loop whose steps are `stride` bytes apart in the source; loops.size() where there is none.
+    std::size_t source_loop(std::int64_t stride) const;
+
+    const std::vector<Loop>& loops;
+    std::int64_t itemsize;  // bytes
+    const PlanContext& context;
+    Innermost innermost;
+};
+
+inline constexpr std::int64_t kUnitWorthBytes = 8 * 1024;  // a kernel call on less is mostly the call
+
+// Is `outer` the continuation of a destination run of `bytes` bytes?
+inline bool continues(const Loop& outer, std::int64_t bytes) { return !outer.table && outer.dst_stride == bytes; }
+
+inline bool power_of_two(std::int64_t n) { return (n & (n - 1)) == 0; }
+
+// Cycles per byte for what kernel calls on the loops `taken` cost besides the kernel's work: the calls, and
+// the lines at the ends of the runs that a call reads and writes, which other calls touch again.
+double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& problem);
+
+// Cycles per byte for elements that are taken out of lines far apart along `loop`, beyond the caches: what the
+// estimates of kernels that move element after element leave out.
+double far_cost(const Problem& problem, const Loop& loop);
+
+// Offsets, by `stride`, of every step of a chain of loops, the first innermost.
+std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
+                                      std::int64_t Loop::*stride);
+
+}  // namespace dnnmove

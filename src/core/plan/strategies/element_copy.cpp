@@ -1,0 +1,96 @@
+// Element copy: short elements one by one, at any distance on either side.
+#include "plan/choose.hpp"
+#include "plan/costs.hpp"
+#include "plan/row_strategy.hpp"
+
+namespace dnnmove {
+namespace {
+
+// Blocks: elements that follow each other along b in the source and along a in the destination are transposed in the
+// first-level cache.
+constexpr std::int64_t kBlockPiece = 512;  // bytes of a destination row
+constexpr std::int64_t kLeastBlocked = 8;  // bytes of an element
+
+struct ElementCopy final : RowStrategy {
+    using RowStrategy::RowStrategy;
+
+    bool match(const Problem& problem) {
+        if (problem.innermost != Problem::Innermost::elements && problem.innermost != Problem::Innermost::apart) return false;
+        const std::size_t last = problem.loops.size() - 1;
+        a = TiledLoop::covering(problem.loops[last]);
+        taken.push_back(last);
+        take_second_loop(problem, last - 1, a.dst_stride == itemsize ? a.extent * itemsize : 0);
+        return true;
+    }
+    double cost(const Problem& problem) const override {
+        const auto& [loops, size, context, innermost] = problem;
+        const Loop& inner = loops.back();
+        const Costs& costs = costs_of(*context.kernels);
+        const std::int64_t row_bytes = inner.extent * itemsize;
+        const auto row = static_cast<double>(row_bytes);
+        const auto bytes = static_cast<double>(itemsize);
+        const bool odd_size = !power_of_two(itemsize);
+        const double element = itemsize > 16 ? 0.06 * bytes : odd_size ? costs.odd_run_element : costs.run_element;
+        double cycles = element / bytes + 1.5 / row;
+        // Every element from another line, which the elements beside it need again later, if they are not copied by
+        // blocks. (Tiles are better at elements of odd sizes, but for pitches of whole pages, which leave the rows
+        // of a tile few cache sets.)
+        constexpr std::int64_t kPage = 4096;
+        const bool tiles = odd_size && itemsize < 16 && context.kernels->packs_cells && inner.src_stride % kPage != 0;
+        const bool follows = loops.size() >= 2 && std::abs(loops[loops.size() - 2].src_stride) < kLine;
+        const bool by_blocks = follows && context.large && itemsize >= kLeastBlocked && itemsize < kLine &&
+                               row_bytes % kLine == 0 && !tiles;
+        cycles += far_cost(problem, inner);
+        const bool alone = itemsize <= 16 && !by_blocks && std::abs(inner.src_stride) >= kLine;
+        if (context.large && alone) cycles += costs.far_element / bytes;
+        // Rows that end inside lines are staged one by one, but for the shortest.
+        constexpr double kStagedRow = 50;  // cycles
+        if (context.beyond_cache && row_bytes >= 2 * kLine && row_bytes % kLine != 0) cycles += kStagedRow / row;
+        return cycles;
+    }
+    StoreMode size(const Problem& problem) override {
+        const PlanContext& context = problem.context;
+        if (a.dst_stride != itemsize) {
+            size_inside_out(itemsize, kUnitBytes);
+            return StoreMode::cached;
+        }
+        if (strides_over_lines() && context.large && size_blocks(problem)) return StoreMode::nontemporal;
+        const bool stage = context.beyond_cache && a.extent * itemsize >= 2 * kLine;
+        size_near(problem, itemsize, stage ? context.unit_bytes : kUnitBytes, 1, stage);
+        return stage && fits_stage() ? StoreMode::staged : StoreMode::cached;
+    }
+    void run(const Call& call) const noexcept override {
+        if (blocked) {
+            call.kernels.turn_runs(call.src(), call.dst, itemsize, a_of(call), b_of(call), call.stores_ahead());
+        } else {
+            call.kernels.copy_runs(call.src(), call.dst, itemsize, a_of(call), b_of(call), call.stores());
+        }
+    }
+    StrategyWords describe() const override {
+        return {"strided elements", "elements", "rows", blocked ? "blocked transpose in the first-level cache" : ""};
+    }
+
+    bool blocked = false;
+
+private:
+    // False where pieces of the destination's rows would share lines.
+    bool size_blocks(const Problem& problem) {
+        const std::int64_t step = kLine / line_part(itemsize);  // elements that make whole lines
+        const std::int64_t rows = steps_for(kBlockPiece, itemsize, step);
+        if (!src_rows.empty() || b.src_stride < itemsize || itemsize < kLeastBlocked || a.extent < rows ||
+            a.extent * itemsize % kLine != 0 || row_alignment(problem) != kLine) {
+            return false;
+        }
+        blocked = true;
+        a.tile = rows;
+        const std::int64_t most = std::min<std::int64_t>(64, kMaxTurnedBytes / (rows * itemsize + 2 * kLine));
+        b.tile = std::min(b.extent, most < step ? most : most / step * step);
+        return true;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> match_element_copy(const Problem& problem) { return matched<ElementCopy>(problem); }
+
+}  // namespace dnnmove

@@ -1,0 +1,46 @@
+// Fill: one element again and again, contiguously in the destination.
+#include <cmath>
+
+#include "plan/choose.hpp"
+#include "plan/row_strategy.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kFillBytes = 64 * 1024;  // of a unit
+
+struct Fill final : RowStrategy {
+    using RowStrategy::RowStrategy;
+
+    bool match(const Problem& problem) {
+        if (problem.innermost != Problem::Innermost::repeated) return false;
+        const std::size_t last = problem.loops.size() - 1;
+        a = TiledLoop::covering(problem.loops[last]);
+        taken.push_back(last);
+        take_second_loop(problem, last - 1, a.extent * itemsize);
+        return true;
+    }
+    double cost(const Problem&) const override {
+        // Cycles of a store per vector; on the way to a line, and from a pattern in memory (elements of other sizes
+        // than a vector's divisors), of some more.
+        const auto row = static_cast<double>(a.extent * itemsize);
+        return (std::ceil(row / 64) + (row > 512 ? 4 : 0) + (power_of_two(itemsize) ? 0 : 60)) / row;
+    }
+    StoreMode size(const Problem& problem) override {
+        const std::int64_t row = a.extent * itemsize;
+        const bool lines = row % kLine == 0 && row_alignment(problem) == kLine;
+        size_inside_out(itemsize, kFillBytes, kLine);
+        const bool stream = problem.context.stream_rows && (lines || row >= kShortRowBytes);
+        return stream ? StoreMode::nontemporal : StoreMode::cached;
+    }
+    void run(const Call& call) const noexcept override {
+        call.kernels.fill(call.src(), call.dst, itemsize, a_of(call), b_of(call), call.stores());
+    }
+    StrategyWords describe() const override { return {"fill", "elements", "rows"}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> match_fill(const Problem& problem) { return matched<Fill>(problem); }
+
+}  // namespace dnnmove

@@ -1,0 +1,247 @@
+// Tile transpose: elements of 1, 2, 4, 8 or 16 bytes without gaps, one chain of loops against another, in registers.
+#include <bit>
+
+#include "plan/chains.hpp"
+#include "plan/choose.hpp"
+#include "plan/costs.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kMaxElement = 16;  // bytes
+// Of a destination row, per pass over the source rows. Little where rows are short: more short rows of the
+// destination make a page, and of the source whole tiles are prefetched.
+constexpr std::int64_t kPanelBytes = 512;
+constexpr std::int64_t kSmallPanelBytes = 128;
+constexpr std::int64_t kShortPanelRow = 4096;   // bytes, of the destination
+constexpr std::int64_t kShortSourceRow = 1024;  // bytes
+// Panels whose rows end inside a line read up to a line's worth of rows that their neighbours read, too.
+constexpr std::int64_t kUnevenPanelBytes = kMaxPanelBytes - kLine;
+constexpr std::int64_t kMaxStagedRowBytes = 2048;
+// Source rows that are read by groups: so many at a time, and so many bytes along each.
+constexpr std::int64_t kRowGroup = 16;
+constexpr std::int64_t kLeastGroupedRun = 256;
+constexpr std::int64_t kMostGroupedRun = 512;
+constexpr std::int64_t kHugePage = 2 << 20;  // bytes
+// Prefetch distances along the rows of the source, in bytes. From memory: less far of many rows at once, as all that was
+// asked for waits in the second-level cache. From the last-level cache: the end of the next tile, because the line of
+// its start may have been read with this one.
+constexpr std::int64_t kAheadBytes = 512;
+constexpr std::int64_t kManyAheadBytes = 3 * kLine - 1;
+constexpr std::int64_t kCachedAheadBytes = 2 * kLine - 1;
+
+// How many rows with this pitch fit into the second-level cache, one line each: a multiple of a large
+// power of two leaves them few sets. 16 ways of 64 KiB, as small as any; a quarter is left for others.
+std::int64_t rows_in_cache(std::int64_t pitch) {
+    const std::int64_t step = pitch & -pitch;
+    return 12 * std::max<std::int64_t>(1, 64 * 1024 / std::max(step, kLine));
+}
+
+// Cycles of the tiles that cover the rows below whole ones (kernels/transpose.hpp), a tile's columns of them.
+double rest_of_rows(std::int64_t rows, std::int64_t itemsize, const Kernels& kernels, double inside_lanes) {
+    const std::int64_t side = kernels.vector_bytes / itemsize;
+    const std::int64_t per_lane = 16 / itemsize;
+    // Fewer than a lane has go by way of a stage, which takes most where a register has few lanes.
+    if (rows < per_lane) {
+        return (static_cast<double>(per_lane) * (1.0 + inside_lanes) + 5.5 * static_cast<double>(side)) *
+               (side == per_lane ? 3.0 : kernels.vector_bytes == 32 ? 1.8 : 1.2);
+    }
+    double cycles = 0;
+    for (std::int64_t left = rows % side; left > 0;) {
+        std::int64_t tile = per_lane;
+        while (tile < left && 2 * tile <= rows && tile < side) tile *= 2;
+        cycles += static_cast<double>(tile) * (1.0 + inside_lanes) + (kernels.vector_bytes == 64 ? 2.5 : 4.0) * static_cast<double>(side);
+        left -= tile;
+    }
+    return cycles;
+}
+
+struct TileTranspose final : ChainedTranspose {
+    using ChainedTranspose::ChainedTranspose;
+
+    bool match(const Problem& problem) {
+        if (problem.innermost != Problem::Innermost::elements || itemsize > kMaxElement || !power_of_two(itemsize)) return false;
+        std::size_t inner = problem.source_loop(itemsize);
+        if (inner == problem.loops.size()) inner = problem.source_loop(-itemsize);  // reversed: walked from the end
+        return inner < problem.loops.size() && take_chains(problem, inner);
+    }
+    double cycles(std::int64_t columns, std::int64_t rows, const Kernels& kernels) const override;
+    std::int64_t b_tiles() const override { return b.tiles() + (shifts_to_lines ? 1 : 0); }
+    void run(const Call& call) const noexcept override;
+    void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
+                 const std::byte* next) const noexcept override;
+    StrategyWords describe() const override {
+        return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows",
+                row_group == 0 ? "" : "source rows in groups of " + std::to_string(row_group)};
+    }
+
+    bool by_lines = false;        // each line of the destination is stored once, by way of a stage
+    std::int64_t row_group = 0;   // staged: so many source rows per kernel call; 0: all of a tile
+    // The destination's rows start inside a line, all at the same place: tiles are shifted so that
+    // all but the first start with a line, and there may be one more.
+    bool shifts_to_lines = false;
+
+protected:
+    StoreMode size(const Problem& problem) override;
+    std::int64_t rows_behind() const override { return by_lines ? kLine : 0; }
+
+private:
+    std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
+};
+
+double TileTranspose::cycles(std::int64_t columns, std::int64_t rows, const Kernels& kernels) const {
+    const std::int64_t side = kernels.vector_bytes / itemsize;
+    double per_vector = 2.5;  // cycles: load, lane stage, store
+    double inside_lanes = 0;
+    for (std::int64_t width = itemsize; width < 16; width *= 2) inside_lanes += 0.7;
+    if (itemsize <= 2) per_vector += 1.5;  // a tile exceeds the registers
+    // Few columns that are left take narrow tiles, a lane of every row each.
+    const std::int64_t per_lane = 16 / itemsize;
+    const std::int64_t left = columns % side;
+    const bool masks = kernels.vector_bytes == 64;
+    const bool by_lanes = side > per_lane && (left <= side / 2 || (!masks && columns < side));
+    const std::int64_t narrow = by_lanes ? (left + per_lane - 1) / per_lane : 0;
+    const std::int64_t whole = columns / side + (left != 0 && narrow == 0 ? 1 : 0);
+    // Lanes that end inside a register take several loads where there are no masked ones.
+    const double load_lane = left < per_lane && !masks ? 3.0 : 1.0;
+    const double per_row_of_tiles =
+        static_cast<double>(whole * side) * (per_vector + inside_lanes) +
+        static_cast<double>(narrow) * (load_lane * static_cast<double>(side) + static_cast<double>(per_lane) * (1.5 + inside_lanes));
+    const double whole_tile = static_cast<double>(side) * (per_vector + inside_lanes);
+    return per_row_of_tiles * (static_cast<double>(rows / side) + rest_of_rows(rows, itemsize, kernels, inside_lanes) / whole_tile) /
+           static_cast<double>(columns * rows * itemsize) *
+           costs_of(kernels).transpose[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)))];
+}
+
+// Bytes that a staged unit reads along each source row where it reads them by groups; 0 where it does not. A line of every
+// row at a time is as good, and needs less of a stage, unless each row has a page to itself and there are more rows than
+// the first-level TLB has entries, or they share few cache sets. (Zen 5, 65 to 250 rows of elements of 4 bytes and more,
+// 40 to 800 MB: by groups 0.7 to 1.06 of the time from a pitch of 2 MB on, more at 1.0 to 1.3 MB, more of narrower elements,
+// whose tiles are 32 rows and more, and more by vectors of half a line.)
+std::int64_t TileTranspose::grouped_run(std::int64_t row, const Kernels& kernels) const {
+    if (b.extent <= kManyRows || itemsize < 4 || kernels.vector_bytes < kLine) return 0;
+    const std::int64_t pitch = std::abs(b_chained ? src_rows[1] - src_rows[0] : b.src_stride);
+    if (pitch < kHugePage && rows_in_cache(pitch) >= b.extent) return 0;
+    for (std::int64_t run = kMostGroupedRun; run >= kLeastGroupedRun; run /= 2) {
+        if (run / itemsize * row <= kMaxGroupedBytes) return run;
+    }
+    return 0;
+}
+
+StoreMode TileTranspose::size(const Problem& problem) {
+    const PlanContext& context = problem.context;
+    const std::int64_t side = context.kernels->vector_bytes / itemsize;
+    const std::int64_t row = b.extent * itemsize;  // contiguous bytes of a destination row
+    const std::int64_t asked = context.variant.panel / kLine * kLine;
+    const auto panel = [&](std::int64_t bytes) { return std::max(side, bytes / itemsize); };
+    // Rows that all start at the same place of a line let tiles be shifted onto the lines.
+    std::int64_t phases = a.dst_stride;
+    for (const std::int64_t offset : dst_rows) phases |= offset;
+    for (std::size_t k = 0; k < problem.loops.size(); ++k) {
+        if (!takes(k)) phases |= problem.loops[k].table ? 1 : problem.loops[k].dst_stride;
+    }
+    const bool lines = phases % kLine == 0 && (context.dst_alignment | context.dst_offset) % itemsize == 0;
+    const bool aligned = lines && (context.dst_alignment | context.dst_offset) % kLine == 0;
+    const bool dense_rows = !a_chained && a.dst_stride == row;
+    if (context.large && dense_rows && row <= kMaxStagedRowBytes && !aligned) {
+        b.tile = b.extent;
+        if (const std::int64_t run = grouped_run(row, *context.kernels); run != 0) {
+            row_group = kRowGroup;
+            a.tile = std::min(a.extent, run / itemsize);
+            return StoreMode::staged;
+        }
+        a.tile = std::min(a.extent, steps_for(context.unit_bytes, row, side));
+        if (a.tile * row <= kMaxUnitBytes) return StoreMode::staged;
+    }
+    // Rows of one line are worth streaming where they follow each other.
+    if (context.large && (row >= 2 * kLine || (row == kLine && aligned && dense_rows))) {
+        const std::int64_t rows = rows_in_cache(pitches());
+        const std::int64_t line = std::max<std::int64_t>(1, kLine / itemsize);
+        const bool is_short = row <= kShortPanelRow || a.extent * itemsize <= kShortSourceRow;
+        const std::int64_t chosen = asked != 0 ? asked : is_short && lines ? kSmallPanelBytes : kPanelBytes;
+        const std::int64_t panel_bytes = lines ? chosen : std::min(chosen, kUnevenPanelBytes);
+        b.tile = std::min({b.extent, panel(panel_bytes), std::max(rows / line * line, line)});
+        a.tile = std::min(a.extent, panel(4096));
+        by_lines = !lines;
+        shifts_to_lines = lines && !aligned;
+        return StoreMode::nontemporal;
+    }
+    // Rows of the destination a little longer than a multiple of 1024 bytes lie in few sets of the first-level
+    // cache, and a line that two stores share is gone between them: panels are staged, and each line stored once.
+    // Likewise the many rows of a tile of narrow elements where they are a little shorter than one of 2048.
+    // (Not by shorter vectors, which share lines anyway: it takes them 2.5 times the instructions.)
+    const std::int64_t pitch = a_chained ? 0 : std::abs(a.dst_stride);
+    const bool over = (pitch & 1023) > 0 && (pitch & 1023) < kLine;
+    const bool under = itemsize <= 2 && (pitch & 2047) >= 2048 - 4;
+    by_lines = context.kernels->vector_bytes == kLine && (over || under) && row >= 1024;
+    b.tile = std::min(b.extent, panel(by_lines ? kUnevenPanelBytes : asked == 0 ? 512 : asked));
+    a.tile = std::min(a.extent, panel(512));
+    return StoreMode::cached;
+}
+
+void TileTranspose::run(const Call& call) const noexcept {
+    const auto& [kernels, mode, near, base, call_dst, unit, next] = call;
+    // Where shifted tiles start, and how far that is from where the loops have put them.
+    const std::int64_t line_steps = kLine / itemsize;
+    const std::byte* row = call_dst - unit.b_tile * b.tile * itemsize;
+    const std::int64_t into_line =
+        shifts_to_lines ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row) & (kLine - 1)) / itemsize : 0;
+    const std::int64_t shift = into_line == 0 ? 0 : b.tile - (line_steps - into_line);
+    const auto start_of = [&](std::int64_t b_tile) { return std::max<std::int64_t>(0, b_tile * b.tile - shift); };
+    const auto moved = [&](std::int64_t b_tile) { return start_of(b_tile) - b_tile * b.tile; };
+    const std::int64_t start = start_of(unit.b_tile);
+    const std::int64_t rows = std::min((unit.b_tile + 1) * b.tile - shift, b.extent) - start;
+    if (rows <= 0) return;
+    const std::int64_t columns = a.steps(call.unit.a_tile);
+    const std::byte* const src = base + unit.src + moved(unit.b_tile) * b.src_stride;
+    std::byte* const dst = call_dst + moved(unit.b_tile) * itemsize;
+    const std::int64_t* const source_rows = src_rows_at(start);
+    const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    // Long source rows are prefetched along; of short ones the next unit's.
+    const bool cached = mode == StoreMode::cached;
+    const std::int64_t far = b.tile > kManyRows ? kManyAheadBytes : kAheadBytes;
+    const bool continued = next.a_tile == unit.a_tile + 1 && next.b_tile == unit.b_tile;
+    const bool along = continued || columns * itemsize > 2 * (cached ? kCachedAheadBytes : kAheadBytes);
+    const RowsAhead ahead = along ? RowsAhead{src + (cached ? kCachedAheadBytes : far), source_rows}
+                                  : RowsAhead{base + next.src + moved(next.b_tile) * b.src_stride,
+                                              src_rows_at(std::min(start_of(next.b_tile), b.extent))};
+    if (by_lines) {
+        const std::int64_t left = b.extent - unit.b_tile * b.tile;
+        kernels.transpose_lines[width](src, source_rows, dst, dst_rows_of(unit), columns,
+                                       std::min(left, b.tile + extra_rows(itemsize)), rows, unit.b_tile == 0, call.stores(), ahead);
+        return;
+    }
+    // What lies before a row's first line must not be streamed: a vector there is not aligned.
+    const KernelStores of_tile{mode == StoreMode::nontemporal && (into_line == 0 || start != 0), !near && row_group == 0};
+    for (std::int64_t j = 0; j < rows;) {
+        const bool last = row_group == 0 || rows - j < 2 * row_group;  // with what is left of the rows
+        const std::int64_t group = last ? rows - j : row_group;
+        kernels.transpose[width](src, source_rows + j, dst + j * itemsize, dst_rows_of(unit), columns, group, of_tile,
+                                 {ahead.src, ahead.rows + j});
+        j += group;
+    }
+}
+
+// Asks meanwhile for the lines of the next unit where source rows are read by groups: as much is read as is written. A row
+// of the source may end inside a line, whose begin was asked for with the unit before it.
+void TileTranspose::unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
+                            const std::byte* next) const noexcept {
+    if (row_group == 0 || next == nullptr) return kernels.stream(stage, dst, bytes);
+    const std::int64_t run = a.tile * itemsize;
+    for (std::size_t j = 0; bytes > 0; ++j) {
+        if (j < static_cast<std::size_t>(b.extent)) {
+            for (std::int64_t k = kLine - 1; k < run + kLine - 1; k += kLine) __builtin_prefetch(next + src_rows[j] + k, 0, 2);
+        }
+        const std::int64_t now = std::min(run, bytes);
+        kernels.stream(stage, dst, now);
+        stage += now;
+        dst += now;
+        bytes -= now;
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> match_tile_transpose(const Problem& problem) { return matched<TileTranspose>(problem); }
+
+}  // namespace dnnmove

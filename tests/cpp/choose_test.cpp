@@ -1,0 +1,201 @@
+// The steps of planning, one by one: what the candidates are and cost, which is chosen, how it is scheduled and walked.
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nest_text.hpp"
+#include "plan/canonical.hpp"
+#include "plan/choose.hpp"
+#include "plan/plan.hpp"
+#include "test.hpp"
+
+using namespace dnnmove;
+
+namespace {
+
+PlanContext inside_caches() { return {&kernels_for(best_isa()), false, true, 64, 0}; }
+
+PlanContext beyond_caches() {
+    PlanContext context{&kernels_for(best_isa()), true, false, 64, 0};
+    context.beyond_cache = context.stream_rows = true;
+    return context;
+}
+
+// A dense source and destination: `extents` in the destination's order, `strides` those of the source in elements.
+Nest nest_of(const Dims& extents, const Dims& strides, std::int64_t itemsize) {
+    Nest nest;
+    nest.itemsize = itemsize;
+    std::int64_t dst_stride = itemsize;
+    for (std::size_t k = extents.size(); k-- > 0; dst_stride *= extents[k]) {
+        nest.loops.insert(nest.loops.begin(), Loop{extents[k], strides[k] * itemsize, dst_stride});
+    }
+    return canonical(std::move(nest));
+}
+
+Nest transposed(std::int64_t rows, std::int64_t columns, std::int64_t itemsize) {
+    return nest_of({columns, rows}, {1, columns}, itemsize);
+}
+
+std::set<std::string> kernels_for(const Nest& nest, const PlanContext& context) {
+    std::set<std::string> names;
+    for (const Candidate& candidate : candidates(Problem(nest.loops, nest.itemsize, context))) {
+        names.insert(candidate.strategy->describe().kernel);
+    }
+    return names;
+}
+
+std::string chosen(const Nest& nest, const PlanContext& context) {
+    return choose(Problem(nest.loops, nest.itemsize, context)).strategy->describe().kernel;
+}
+
+// Extents and strides of a random permutation.
+Nest random_permutation(std::mt19937& random, std::int64_t itemsize) {
+    Dims extents(std::uniform_int_distribution<std::size_t>(1, 5)(random));
+    for (std::int64_t& extent : extents) extent = std::uniform_int_distribution<std::int64_t>(2, 12)(random);
+    std::vector<std::size_t> order(extents.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    std::shuffle(order.begin(), order.end(), random);
+    Dims strides(extents.size());
+    std::int64_t stride = 1;
+    for (const std::size_t k : order) {
+        strides[k] = stride;
+        stride *= extents[k];
+    }
+    return nest_of(extents, strides, itemsize);
+}
+
+std::int64_t bytes_of(const Nest& nest) {
+    std::int64_t bytes = nest.itemsize;
+    for (const Loop& loop : nest.loops) bytes *= loop.extent;
+    return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("the innermost part decides which strategies there are") {
+    const PlanContext inside = inside_caches();
+    CHECK(kernels_for(nest_of({10, 300}, {600, 1}, 4), inside) == std::set<std::string>{"rows"});
+    CHECK(kernels_for(nest_of({10, 300}, {1, 0}, 128), inside) == std::set<std::string>{"fill"});
+    const std::set<std::string> apart = kernels_for(canonical(Nest{{Loop{300, 4, 12}}, 0, 0, 4}), inside);
+    CHECK(apart == std::set<std::string>{"strided elements"});
+    const std::set<std::string> elements = kernels_for(transposed(96, 80, 4), inside);
+    CHECK(elements.count("strided elements") == 1);
+    CHECK(elements.count("transpose") == 1);
+    for (const char* other : {"rows", "fill", "transpose of rows"}) CHECK(elements.count(other) == 0);
+    CHECK(kernels_for(transposed(96, 80, 24), beyond_caches()).count("transpose of rows") == 1);
+}
+
+TEST_CASE("where nothing zeroes padding nothing is chosen") {
+    auto table = std::make_shared<OffsetTable>();
+    for (std::int64_t k = 0; k < 8; ++k) table->dst.push_back(100 * k * k);  // as no blocks lie
+    table->src = {0, 4, 8};
+    const Nest nest{{Loop{8, 0, 0, table}}, 0, 0, 4};
+    const PlanContext context = inside_caches();
+    CHECK(choose(Problem(nest.loops, nest.itemsize, context)).strategy == nullptr);
+    CHECK(!NestPlan(nest, context).complete());
+}
+
+TEST_CASE("the cheapest candidate is chosen and a variant takes others") {
+    for (const Nest& nest : {transposed(64, 256, 4), transposed(100, 3, 1), nest_of({8, 4, 30}, {30, 240, 1}, 2), transposed(50, 60, 6)}) {
+        PlanContext context = inside_caches();
+        const Problem problem(nest.loops, nest.itemsize, context);
+        std::vector<Candidate> all = candidates(problem);
+        std::sort(all.begin(), all.end(), [](const Candidate& one, const Candidate& other) { return one.cost < other.cost; });
+        CHECK(all.front().cost > 0);
+        for (std::size_t rank = 0; rank < all.size(); ++rank) {
+            context.variant.kernel = static_cast<int>(rank);
+            CHECK(chosen(nest, context) == all[rank].strategy->describe().kernel);
+        }
+        context.variant.kernel = static_cast<int>(all.size());  // as the planner says
+        CHECK(chosen(nest, context) == all.front().strategy->describe().kernel);
+    }
+}
+
+TEST_CASE("costs know what a shape is good for") {
+    const PlanContext inside = inside_caches();
+    const auto cost_of = [&](const Nest& nest, const std::string& kernel) {
+        for (const Candidate& candidate : candidates(Problem(nest.loops, nest.itemsize, inside))) {
+            if (candidate.strategy->describe().kernel == kernel) return candidate.cost;
+        }
+        return -1.0;
+    };
+    // Whole tiles cost less per byte than a row of them, elements the same in any number.
+    CHECK(cost_of(transposed(256, 256, 4), "transpose") < cost_of(transposed(256, 2, 4), "transpose"));
+    CHECK(cost_of(transposed(256, 256, 4), "transpose") < cost_of(transposed(256, 256, 4), "strided elements"));
+    // Wide elements cost less per byte than narrow ones.
+    CHECK(cost_of(transposed(256, 256, 8), "strided elements") < cost_of(transposed(256, 256, 1), "strided elements"));
+    CHECK(chosen(transposed(256, 256, 4), inside) == "transpose");
+}
+
+TEST_CASE("schedules tile within the extents") {
+    testing::each_round(300, 5, [](std::mt19937& random, int) {
+        const std::int64_t itemsize = std::vector<std::int64_t>{1, 2, 3, 4, 6, 8, 16, 24, 100}[random() % 9];
+        const Nest nest = random_permutation(random, itemsize);
+        INFO(testing::literal(nest));
+        for (const PlanContext& context : {inside_caches(), beyond_caches()}) {
+            const Problem problem(nest.loops, nest.itemsize, context);
+            for (const Candidate& candidate : candidates(problem)) {
+                Strategy& strategy = *candidate.strategy;
+                std::int64_t covered = nest.itemsize;
+                for (const std::size_t position : strategy.taken) covered *= nest.loops[position].extent;
+                CHECK(std::set<std::size_t>(strategy.taken.begin(), strategy.taken.end()).size() == strategy.taken.size());
+                const Schedule schedule = strategy.schedule(problem);
+                CHECK(strategy.a.tile >= 1);
+                CHECK(strategy.a.tile <= strategy.a.extent);
+                CHECK(strategy.b.tile >= 1);
+                CHECK(strategy.b.tile <= strategy.b.extent);
+                CHECK((schedule.stores == StoreMode::cached || context.large));
+                // What the kernel does not cover, the walk goes around; its calls together cover all.
+                const Walk walk = make_walk(problem, strategy, schedule);
+                const std::int64_t calls = strategy.a.tiles() * strategy.b_tiles();
+                CHECK(walk.units() == calls * (bytes_of(nest) / covered));
+                std::set<std::pair<std::int64_t, std::int64_t>> tiles;
+                LoopCounter at(walk);
+                for (std::int64_t k = 0; k < walk.units(); ++k, at.next()) tiles.insert({at.unit().a_tile, at.unit().b_tile});
+                CHECK(static_cast<std::int64_t>(tiles.size()) == calls);
+            }
+        }
+    });
+}
+
+TEST_CASE("every candidate copies the same") {
+    testing::each_round(200, 6, [](std::mt19937& random, int) {
+        const std::int64_t itemsize = std::vector<std::int64_t>{1, 2, 3, 4, 8, 12, 16, 20}[random() % 8];
+        const Nest nest = random_permutation(random, itemsize);
+        INFO(testing::literal(nest));
+        const testing::Bytes src = testing::random_bytes(static_cast<std::size_t>(bytes_of(nest)), random);
+        for (PlanContext context : {inside_caches(), beyond_caches()}) {
+            testing::Bytes expected;
+            context.dst_alignment = 1;
+            const std::size_t count = candidates(Problem(nest.loops, nest.itemsize, context)).size();
+            for (std::size_t rank = 0; rank < count; ++rank) {
+                context.variant.kernel = static_cast<int>(rank);
+                const NestPlan plan(nest, context);
+                testing::Bytes dst(src.size());
+                plan.run(src.data(), dst.data(), 0, plan.units());
+                context.kernels->fence();
+                if (rank == 0) expected = dst;
+                CHECK(testing::difference(dst, expected) == "");
+            }
+        }
+    });
+}
+
+TEST_CASE("a walk keeps lines near that are read again") {
+    // Columns of 64 elements, 4 bytes apart, out of rows of 4096 bytes: the loop over columns goes inside.
+    const Nest nest = nest_of({16, 512}, {1, 1024}, 4);
+    PlanContext context = beyond_caches();
+    context.variant.kernel = 0;
+    const Problem problem(nest.loops, nest.itemsize, context);
+    for (const Candidate& candidate : candidates(problem)) {
+        if (std::strcmp(candidate.strategy->describe().kernel, "strided elements") != 0) continue;
+        const Schedule schedule = candidate.strategy->schedule(problem);
+        const Walk walk = make_walk(problem, *candidate.strategy, schedule);
+        CHECK((schedule.order == WalkOrder::lines_once));
+        CHECK((walk.loops.back().role == OuterLoop::Role::tile_b));
+        CHECK(walk.rereading == 1);
+    }
+}
