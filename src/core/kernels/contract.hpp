@@ -134,6 +134,9 @@ struct RecordBlock {
 struct KernelStores {
     bool nontemporal = false;
     bool prefetch = false;
+    // copy_rows, nontemporal: where not null, as many bytes as it copies are asked for from here on, a row's with each row,
+    // and nothing further along the source; rows are whole lines.
+    const std::byte* next = nullptr;
 };
 
 // Rows of the source that a transpose will read next.
@@ -195,7 +198,8 @@ struct Kernels {
     // The same by way of a stage, with rows of any alignment and every line stored once. Of every row of the destination it
     // writes the lines that start in its first `owned` elements, so that neighbours share none, and
     // with `first` also what lies before the first line. rows_in >= owned + a line's worth of source
-    // rows are readable, or the rows end with rows_in. At most kMaxPanelBytes / width rows_in.
+    // rows are readable, or the rows end with rows_in. At most kMaxPanelBytes / width rows_in. While it writes the rows of
+    // some columns it asks for those of all rows ahead.
     void (*transpose_lines[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
                                std::int64_t owned, bool first, KernelStores stores, RowsAhead ahead) noexcept;

@@ -99,6 +99,19 @@ inline void stream_row(const std::byte* src, std::byte* dst, std::int64_t bytes,
     move_short(src + k, dst + k, bytes - k);
 }
 
+// Rows of whole lines, which begin with one; the lines from `next` on come into the second-level cache meanwhile.
+template <class Simd>
+inline void stream_rows_asking(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows, const std::byte* next) {
+    for (std::int64_t i = 0; i < rows.extent; ++i, next += bytes) {
+        const std::byte* from = src + rows.src_at(i);
+        std::byte* to = dst + i * rows.dst_stride;
+        for (std::int64_t k = 0; k < bytes; k += kLine) {
+            __builtin_prefetch(next + k, 0, 2);
+            stream_line<Simd>(from + k, to + k);
+        }
+    }
+}
+
 // Rows of one line and at most `tail` bytes more, by a line and their last `tail` bytes. A short tail lies
 // across two lines less often than a whole line does.
 template <class Simd, std::size_t tail>
@@ -129,6 +142,7 @@ void copy_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelL
         for (std::int64_t i = 0; i < rows.extent; ++i) move_lines<Simd>(src + rows.src_at(i), dst + i * rows.dst_stride, bytes);
         return;
     }
+    if (stores.next != nullptr) return stream_rows_asking<Simd>(src, dst, bytes, rows, stores.next);
     // Prefetch along the row where it is long, else the same place some rows further on.
     const bool along = bytes >= 2 * kPrefetchBytes;
     const std::int64_t rows_ahead = (kPrefetchBytes + bytes - 1) / bytes;

@@ -133,11 +133,15 @@ void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* ds
     }
 }
 
-// Writes the lines of one panel's rows out of a staging buffer: see transpose_lines in the contract.
+// Writes the lines of one panel's rows out of a staging buffer: see transpose_lines in the contract. Meanwhile it asks for
+// `asked` rows ahead, about a line with each line that it writes.
 template <class Simd>
 inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* dst, const std::int64_t* dst_rows,
-                         std::int64_t rows, std::int64_t end, std::int64_t limit, bool first, bool nontemporal) {
+                         std::int64_t rows, std::int64_t end, std::int64_t limit, bool first, bool nontemporal,
+                         RowsAhead ahead = {}, std::int64_t asked = 0) {
+    std::int64_t j = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
+        for (const std::int64_t upto = (row + 1) * asked / rows; j < upto; ++j) __builtin_prefetch(ahead.src + ahead.rows[j], 0, 2);
         std::byte* to = dst + dst_rows[row];
         const std::byte* from = stage + row * pitch;
         std::int64_t k = to_line(to);
@@ -164,9 +168,9 @@ void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::by
     for (int i = 0; i < Panel::kSide; ++i) stage_rows[i] = i * kPitch;
     for (std::int64_t i = 0; i < rows_out; i += Panel::kSide) {
         const std::int64_t rows = rows_out - i < Panel::kSide ? rows_out - i : Panel::kSide;
-        Panel::template cover<false, true>(src + i * width, src_rows, stage, stage_rows, rows, rows_in,
-                                           {ahead.src + i * width, ahead.rows});
-        stream_panel<Simd>(stage, kPitch, dst, dst_rows + i, rows, rows_in * width, owned * width, first, stores.nontemporal);
+        Panel::template cover<false, false>(src + i * width, src_rows, stage, stage_rows, rows, rows_in, {});
+        stream_panel<Simd>(stage, kPitch, dst, dst_rows + i, rows, rows_in * width, owned * width, first, stores.nontemporal,
+                           {ahead.src + i * width, ahead.rows}, rows_in);
     }
 }
 

@@ -6,7 +6,7 @@ namespace {
 
 // All strategies. Their order decides nothing but which of two that cost the same is taken: the first.
 constexpr std::unique_ptr<Strategy> (*kStrategies[])(const Problem&) = {
-    match_fill,       match_row_copy,       match_element_copy,      match_gather,     match_interleave,
+    match_fill,       match_row_copy,       match_row_blocks, match_element_copy,      match_gather,     match_interleave,
     match_tile_transpose, match_strided_transpose, match_row_panels, match_gather_by_table};
 
 }  // namespace
@@ -17,7 +17,7 @@ std::vector<Candidate> candidates(const Problem& problem) {
     for (const auto match : kStrategies) {
         std::unique_ptr<Strategy> strategy = match(problem);
         if (strategy == nullptr) continue;
-        const double cost = strategy->cost(problem) + cost_of_calls(strategy->taken, problem);
+        const double cost = strategy->cost(problem) + strategy->call_cost(problem);
         all.push_back({std::move(strategy), cost});
     }
     return all;

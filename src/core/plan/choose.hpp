@@ -12,6 +12,7 @@ namespace dnnmove {
 // Each in the file of plan/strategies that has its name; null where it cannot copy the nest.
 std::unique_ptr<Strategy> match_fill(const Problem& problem);
 std::unique_ptr<Strategy> match_row_copy(const Problem& problem);
+std::unique_ptr<Strategy> match_row_blocks(const Problem& problem);
 std::unique_ptr<Strategy> match_element_copy(const Problem& problem);
 std::unique_ptr<Strategy> match_gather(const Problem& problem);
 std::unique_ptr<Strategy> match_gather_by_table(const Problem& problem);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "plan/choose.hpp"
 
@@ -19,10 +20,15 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     walk_.src_offset += nest.src_offset;
     walk_.dst_offset += nest.dst_offset;
     units_ = walk_.units();
+    if (walk_.blocks) {
+        std::int64_t units = walk_.blocks.steps;  // of a block
+        for (std::size_t k = walk_.along_rows + 1; k < walk_.loops.size(); ++k) units *= walk_.loops[k].extent;
+        lines_per_unit_ = (walk_.blocks.lines() + units - 1) / units;
+    }
     strategy_ = std::move(strategy);
 }
 
-std::size_t NestPlan::memory() const { return sizeof *this + strategy_->memory() + heap_bytes(walk_.loops); }
+std::size_t NestPlan::memory() const { return sizeof *this + strategy_->memory() + heap_bytes(walk_.loops) + heap_bytes(walk_.blocks.rows); }
 
 void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
     if (begin >= end) return;
@@ -39,6 +45,17 @@ void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std
     }
 }
 
+// Moves bytes from the stage to the destination and asks for so many lines meanwhile.
+void NestPlan::unstage_asking(const std::byte* stage, std::byte* dst, std::int64_t bytes, LinesAhead& ahead, std::int64_t lines) const noexcept {
+    constexpr std::int64_t kPiece = 4 * kLine;
+    for (std::int64_t k = 0; k < bytes; k += kPiece) {
+        const std::int64_t now = lines * kPiece / std::max(kPiece, bytes - k);
+        ahead.ask(now);
+        lines -= now;
+        kernels_->stream(stage + k, dst + k, std::min(kPiece, bytes - k));
+    }
+}
+
 // Units that follow each other in the destination collect in the stage; whole lines leave it, and the
 // bytes of the last, partial line stay for the next units.
 void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
@@ -51,9 +68,19 @@ void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t beg
     std::int64_t filled = 0;
     LoopCounter at(walk_, begin);
     Call call{*kernels_, stores_, near_, src};
+    LinesAhead ahead(walk_.blocks);
+    std::int64_t due = 0;  // lines to ask for
     for (std::int64_t k = begin; k < end; ++k) {
         call.unit = at.unit();
         std::byte* start = dst + at.dst();
+        if (walk_.blocks) {
+            if (at.starts_block()) {
+                const std::int64_t distance = at.to_next_block();
+                ahead.start(distance == 0 ? nullptr : src + call.unit.src + distance);
+                due = 0;
+            }
+            due += lines_per_unit_;
+        }
         if (k + 1 < end) at.next();
         call.next = at.unit();
         if (start != to + filled) {
@@ -67,7 +94,11 @@ void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t beg
         if (filled >= kFlushBytes) {
             const std::int64_t rest = phase_of(to + filled);
             const std::int64_t whole = filled - rest;
-            strategy.unstage(*kernels_, stage + phase_of(to), to, whole, k + 1 < end ? src + call.next.src : nullptr);
+            if (walk_.blocks) {
+                unstage_asking(stage + phase_of(to), to, whole, ahead, std::exchange(due, 0));
+            } else {
+                strategy.unstage(*kernels_, stage + phase_of(to), to, whole, k + 1 < end ? src + call.next.src : nullptr);
+            }
             std::memcpy(stage, stage + phase_of(to) + whole, static_cast<std::size_t>(rest));
             to += whole;
             filled = rest;

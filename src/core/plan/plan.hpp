@@ -24,6 +24,8 @@ public:
     // Kernel calls; each writes bytes that no other does, in any order.
     std::int64_t units() const { return units_; }
     std::int64_t bytes() const { return bytes_; }
+    // Units that belong together: a share of them ends with one of these.
+    std::int64_t block_units() const { return walk_.block_units; }
     // Bytes that the plan holds, without the tables of the nest.
     std::size_t memory() const;
     // Must the thread that ran it fence its stores?
@@ -35,6 +37,7 @@ public:
     std::string describe() const;
 
 private:
+    void unstage_asking(const std::byte* stage, std::byte* dst, std::int64_t bytes, LinesAhead& ahead, std::int64_t lines) const noexcept;
     void run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
 
     std::unique_ptr<const Strategy> strategy_;
@@ -43,6 +46,7 @@ private:
     bool near_;  // nothing is prefetched
     Walk walk_;
     std::int64_t units_ = 1;
+    std::int64_t lines_per_unit_ = 0;  // to ask for of the next block
     std::int64_t bytes_;
 };
 

@@ -24,6 +24,10 @@ struct PlanContext {
     bool beyond_cache = false;  // source and destination do not fit into the last-level cache
     bool stream_rows = false;   // nor would a fair part of them
     Variant variant = {};       // where a measurement has overruled the planner
+    // Nests of the same loops that lie side by side in the rows of one source: where the first of them begins, and how
+    // much of a row they read together.
+    std::int64_t side_by_side_from = 0;   // bytes
+    std::int64_t side_by_side_bytes = 0;  // 0: a nest by itself
 };
 
 // Canonical loops, the last one innermost in the destination, around an element. Refers to what it is made of.

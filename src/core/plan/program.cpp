@@ -26,6 +26,9 @@ namespace {
 // source that they share are read once.
 constexpr std::int64_t kSliceBytes = 16 * 1024;
 
+// More nests than these are not looked at for parts of the same rows.
+constexpr std::size_t kMostSideBySide = 16;
+
 // As much as lies in the second-level caches of two threads.
 constexpr std::int64_t kNearBytes = 2 * 1024 * 1024;
 
@@ -67,6 +70,8 @@ struct Step {
     std::int64_t copies() const { return repeats == nullptr ? 1 : repeats->repeat.count; }
     std::string source() const { return name_of_sources(src, repeats == nullptr ? Transfer::Repeat() : repeats->repeat); }
     std::int64_t units() const { return copies() * planned.plan->units(); }
+    std::int64_t block_units() const { return planned.plan->block_units(); }
+    std::int64_t block_bytes() const { return planned.plan->bytes() / planned.plan->units() * block_units(); }
     bool streams() const {
         const auto does = [](const Planned& one) { return one.plan->streams(); };
         return does(planned) || (repeats != nullptr && std::any_of(repeats->others.begin(), repeats->others.end(), does));
@@ -144,11 +149,12 @@ public:
 private:
     Step::Planned plan(const Nest& nest) {
         context_.dst_offset = nest.dst_offset;
+        if (context_.side_by_side_bytes == 0) context_.side_by_side_from = nest.src_offset;
         if (!several_) return {0, 0, std::make_shared<const NestPlan>(nest, context_)};
         // Where it begins decides nothing but how it is aligned.
         std::vector<std::int64_t> key;
-        key.reserve(2 + 4 * nest.loops.size());
-        key.assign({nest.itemsize, nest.dst_offset & 63});
+        key.reserve(3 + 4 * nest.loops.size());
+        key.assign({nest.itemsize, nest.dst_offset & 63, nest.src_offset - context_.side_by_side_from});
         for (const Loop& loop : nest.loops) {
             key.insert(key.end(), {loop.extent, loop.src_stride, loop.dst_stride,
                                    static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(loop.table.get()))});
@@ -200,14 +206,43 @@ std::vector<Transfer> with_fields_apart(std::vector<Transfer> transfers) {
     return all;
 }
 
+// Where all of them read parts of the same rows of one source, by the same loops: how much of a row; else 0.
+std::int64_t side_by_side(const std::vector<Transfer>& transfers) {
+    if (transfers.size() < 2) return 0;
+    const Transfer& first = transfers.front();
+    const std::int64_t step = transfers[1].nest.src_offset - first.nest.src_offset;
+    const auto same = [](const Loop& one, const Loop& other) {
+        return !one.table && !other.table && one.extent == other.extent && one.src_stride == other.src_stride;
+    };
+    for (std::size_t k = 0; k < transfers.size(); ++k) {
+        const Transfer& transfer = transfers[k];
+        const std::vector<Loop>& loops = transfer.nest.loops;
+        if (transfer.src != first.src || transfer.src < 0 || transfer.sink || transfer.repeat.count > 1 ||
+            transfer.nest.itemsize != first.nest.itemsize ||
+            transfer.nest.src_offset - first.nest.src_offset != static_cast<std::int64_t>(k) * step ||
+            !std::equal(loops.begin(), loops.end(), first.nest.loops.begin(), first.nest.loops.end(), same)) {
+            return 0;
+        }
+    }
+    return std::max<std::int64_t>(0, step * static_cast<std::int64_t>(transfers.size()));
+}
+
+// Units of a walk that a share does not part.
+template <class Walk>
+std::int64_t units_together(const Walk& walk) {
+    if constexpr (requires { walk.block_units(); }) return walk.block_units();
+    return 1;
+}
+
 // Runs slice `slice` of `slices` of chunk `chunk` of the walk's units.
 template <class Walk>
 void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk,
                std::int64_t chunks, std::int64_t slice, std::int64_t slices) noexcept {
-    const std::int64_t units = walk.units();
+    const std::int64_t together = units_together(walk);
+    const std::int64_t units = walk.units() / together;
     const std::int64_t begin = units * chunk / chunks;
     const std::int64_t share = units * (chunk + 1) / chunks - begin;
-    walk.run(srcs, dsts, begin + share * slice / slices, begin + share * (slice + 1) / slices);
+    walk.run(srcs, dsts, (begin + share * slice / slices) * together, (begin + share * (slice + 1) / slices) * together);
 }
 
 }  // namespace
@@ -225,8 +260,9 @@ struct Program::Impl {
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks) const noexcept {
         for (const Records& walk : records) run_slice(walk, srcs, dsts, chunk, chunks, 0, 1);
+        const std::int64_t slice_bytes = std::max(kSliceBytes, steps.empty() ? 0 : steps.front().block_bytes());
         const std::int64_t slices =
-            steps.size() + sinks.size() == 1 ? 1 : std::clamp<std::int64_t>(bytes / chunks / kSliceBytes, 1, most_units);
+            steps.size() + sinks.size() == 1 ? 1 : std::clamp<std::int64_t>(bytes / chunks / slice_bytes, 1, most_units);
         for (std::int64_t slice = 0; slice < slices; ++slice) {
             for (const Step& step : steps) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
             for (const SinkStep& step : sinks) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
@@ -297,6 +333,8 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         context.large = context.beyond_cache = context.stream_rows = options.variant.stores == Variant::Stores::nontemporal;
     }
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
+    if (context.beyond_cache && transfers.size() <= kMostSideBySide) context.side_by_side_bytes = side_by_side(transfers);
+    if (context.side_by_side_bytes != 0) context.side_by_side_from = transfers.front().nest.src_offset;
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
     std::vector<bool> taken(transfers.size());
     for (std::size_t k = 0; sinks && k < transfers.size(); ++k) {

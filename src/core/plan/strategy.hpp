@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/problem.hpp"
+#include "plan/source_blocks.hpp"
 #include "runtime/heap_bytes.hpp"
 
 namespace dnnmove {
@@ -65,6 +66,7 @@ enum class WalkOrder {
     a_outside,      // the nest's, then the tiles of a, then those of b
     lines_once,     // as b_outside, but what stays inside the lines that a's steps read goes inside the walk over tiles
     by_source,      // as b_outside, but the loops around the tiles by their steps in the source
+    by_blocks,      // as b_outside, but what stays inside a step of b goes inside the walk over tiles, by its steps there
     by_destination  // all of them by their steps in the destination
 };
 
@@ -75,6 +77,7 @@ struct Schedule {
     // What the bases move by where a walks its loop from the end.
     std::int64_t src_shift = 0;  // bytes
     std::int64_t dst_shift = 0;
+    SourceBlocks blocks = {};  // of a staged walk
 };
 
 // A kernel call: where it reads and which tiles it covers; `fresh` unless the call before it has read the same lines.
@@ -117,6 +120,8 @@ struct Strategy {
 
     // Cycles per byte (plan/costs.hpp), without cost_of_calls. They need only be right where two strategies compete.
     virtual double cost(const Problem& problem) const = 0;
+    // What its calls cost besides.
+    virtual double call_cost(const Problem& problem) const { return cost_of_calls(taken, problem); }
     // Sizes the tiles and makes the tables, once the strategy is chosen.
     virtual Schedule schedule(const Problem& problem) = 0;
     // Is it better planned again as if its data stayed in the caches than staged?

@@ -16,14 +16,24 @@ void sort_by(std::vector<OuterLoop>& loops, std::int64_t OuterLoop::*step) {
 
 Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule& schedule) {
     const WalkOrder order = schedule.order;
-    Walk walk{{}, 0, schedule.src_shift, schedule.dst_shift};
+    Walk walk{{}, 0, 1, schedule.src_shift, schedule.dst_shift, {}, 0};
     std::vector<OuterLoop>& loops = walk.loops;
     loops.reserve(problem.loops.size() + 2);
     for (std::size_t k = 0; k < problem.loops.size(); ++k) {
         const Loop& loop = problem.loops[k];
-        if (!strategy.takes(k)) loops.push_back({loop.extent, loop.src_stride, loop.dst_stride, loop.table});
+        const bool along = schedule.blocks && k == schedule.blocks.loop;
+        const OuterLoop::Role role = along ? OuterLoop::Role::along_rows : OuterLoop::Role::plain;
+        if (!strategy.takes(k)) loops.push_back({loop.extent, loop.src_stride, loop.dst_stride, loop.table, role});
     }
     if (order == WalkOrder::by_source) sort_by(loops, &OuterLoop::src_step);
+    std::vector<OuterLoop> inner;  // of a block: they go inside the walk over tiles of b
+    if (order == WalkOrder::by_blocks) {
+        const auto outside = [&](const OuterLoop& loop) { return loop.src_step >= strategy.b.src_stride; };
+        const auto first = std::stable_partition(loops.begin(), loops.end(), outside);
+        inner.assign(first, loops.end());
+        loops.erase(first, loops.end());
+        sort_by(inner, &OuterLoop::src_step);
+    }
     const auto add = [&](const TiledLoop& loop, std::int64_t tiles, OuterLoop::Role role) {
         if (tiles > 1) loops.push_back({tiles, loop.src_step(), loop.dst_step(), nullptr, role});
     };
@@ -45,7 +55,17 @@ Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule&
         add_b();
         ++walk.rereading;
     }
+    for (const OuterLoop& loop : inner) {
+        walk.block_units *= loop.extent;
+        walk.rereading += loop.src_step == 0 ? 1 : 0;
+        loops.push_back(loop);
+    }
     if (order == WalkOrder::by_destination) sort_by(loops, &OuterLoop::dst_step);
+    if (schedule.blocks) {
+        walk.blocks = schedule.blocks;
+        const auto along = [](const OuterLoop& loop) { return loop.role == OuterLoop::Role::along_rows; };
+        walk.along_rows = static_cast<std::size_t>(std::find_if(loops.begin(), loops.end(), along) - loops.begin());
+    }
     return walk;
 }
 

@@ -10,7 +10,7 @@ namespace dnnmove {
 
 // A loop around the kernel calls. `role` says whose tiles it walks.
 struct OuterLoop {
-    enum class Role { plain, tile_a, tile_b };
+    enum class Role { plain, tile_a, tile_b, along_rows };
     std::int64_t extent;
     std::int64_t src_step;  // bytes
     std::int64_t dst_step;
@@ -21,8 +21,11 @@ struct OuterLoop {
 struct Walk {
     std::vector<OuterLoop> loops;  // outermost first
     std::size_t rereading = 0;     // how many of the innermost of them read the same lines again
+    std::int64_t block_units = 1;  // units that read the same block of the source, and belong together
     std::int64_t src_offset = 0;   // bytes
     std::int64_t dst_offset = 0;
+    SourceBlocks blocks = {};   // that a staged walk asks for
+    std::size_t along_rows = 0;  // the loop whose steps make them
 
     std::int64_t units() const {
         std::int64_t units = 1;
@@ -73,6 +76,20 @@ public:
     }
 
     std::int64_t dst() const { return dst_; }
+    // Is this the first unit of a block?
+    bool starts_block() const {
+        bool first = walk_.blocks && at_[walk_.along_rows] % walk_.blocks.steps == 0;
+        for (std::size_t k = walk_.along_rows + 1; first && k < walk_.loops.size(); ++k) first = at_[k] == 0;
+        return first;
+    }
+    // How far the next block is, from the first unit of one. After the last block along the rows comes the first one of the
+    // loop around; 0 where there is none.
+    std::int64_t to_next_block() const {
+        const OuterLoop& along = walk_.loops[walk_.along_rows];
+        const std::int64_t at = at_[walk_.along_rows];
+        if (at + walk_.blocks.steps < along.extent) return walk_.blocks.steps * along.src_step;
+        return walk_.along_rows == 0 ? 0 : walk_.loops[walk_.along_rows - 1].src_step - at * along.src_step;
+    }
     Unit unit() const {
         bool fresh = true;
         for (std::size_t k = walk_.loops.size() - walk_.rereading; k < walk_.loops.size(); ++k) fresh = fresh && at_[k] == 0;

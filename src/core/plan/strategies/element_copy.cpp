@@ -57,22 +57,28 @@ struct ElementCopy final : RowStrategy {
         if (strides_over_lines() && context.large && size_blocks(problem)) return StoreMode::nontemporal;
         const bool stage = context.beyond_cache && a.extent * itemsize >= 2 * kLine;
         size_near(problem, itemsize, stage ? context.unit_bytes : kUnitBytes, 1, stage);
-        return stage && fits_stage() ? StoreMode::staged : StoreMode::cached;
+        if (!stage || !fits_stage()) return StoreMode::cached;
+        source_blocks = find_source_blocks(problem, taken);
+        return StoreMode::staged;
     }
     void run(const Call& call) const noexcept override {
         if (blocked) {
             call.kernels.turn_runs(call.src(), call.dst, itemsize, a_of(call), b_of(call), call.stores_ahead());
         } else {
-            call.kernels.copy_runs(call.src(), call.dst, itemsize, a_of(call), b_of(call), call.stores());
+            call.kernels.copy_runs(call.src(), call.dst, itemsize, a_of(call), b_of(call), source_blocks ? KernelStores{} : call.stores());
         }
     }
     StrategyWords describe() const override {
-        return {"strided elements", "elements", "rows", blocked ? "blocked transpose in the first-level cache" : ""};
+        return {"strided elements", "elements", "rows", remark()};
     }
 
     bool blocked = false;
 
 private:
+    std::string remark() const {
+        if (blocked) return "blocked transpose in the first-level cache";
+        return source_blocks ? "source in blocks of " + std::to_string(source_blocks.rows.size()) + " x " + std::to_string(source_blocks.run) + " B" : "";
+    }
     // False where pieces of the destination's rows would share lines.
     bool size_blocks(const Problem& problem) {
         const std::int64_t step = kLine / line_part(itemsize);  // elements that make whole lines

@@ -17,7 +17,12 @@ constexpr std::int64_t kShortPanelRow = 4096;   // bytes, of the destination
 constexpr std::int64_t kShortSourceRow = 1024;  // bytes
 // Panels whose rows end inside a line read up to a line's worth of rows that their neighbours read, too.
 constexpr std::int64_t kUnevenPanelBytes = kMaxPanelBytes - kLine;
+// At most so much of bytes, staged. (Zen 5, 25 to 50 MB: 1.1 to 1.7 times as fast as a line at a time where rows are long;
+// longer runs are slower where other work takes much of the memory's bandwidth.)
+constexpr std::int64_t kBytePanelBytes = 256;
 constexpr std::int64_t kMaxStagedRowBytes = 2048;
+// Lines of each source row in a block, where rows lie in few cache sets.
+constexpr std::int64_t kBlockLines = 8;
 // Source rows that are read by groups: so many at a time, and so many bytes along each.
 constexpr std::int64_t kRowGroup = 16;
 constexpr std::int64_t kLeastGroupedRun = 256;
@@ -30,11 +35,14 @@ constexpr std::int64_t kAheadBytes = 512;
 constexpr std::int64_t kManyAheadBytes = 3 * kLine - 1;
 constexpr std::int64_t kCachedAheadBytes = 2 * kLine - 1;
 
+// Lines of one set of a cache that a transpose may use: a set has 16, or 12 in some first-level caches.
+constexpr std::int64_t kSetLines = 12;
+
 // How many rows with this pitch fit into the second-level cache, one line each: a multiple of a large
 // power of two leaves them few sets. 16 ways of 64 KiB, as small as any; a quarter is left for others.
 std::int64_t rows_in_cache(std::int64_t pitch) {
     const std::int64_t step = pitch & -pitch;
-    return 12 * std::max<std::int64_t>(1, 64 * 1024 / std::max(step, kLine));
+    return kSetLines * std::max<std::int64_t>(1, 64 * 1024 / std::max(step, kLine));
 }
 
 // Cycles of the tiles that cover the rows below whole ones (kernels/transpose.hpp), a tile's columns of them.
@@ -70,12 +78,19 @@ struct TileTranspose final : ChainedTranspose {
     void run(const Call& call) const noexcept override;
     void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
                  const std::byte* next) const noexcept override;
+    std::size_t memory() const override { return ChainedTranspose::memory() + heap_bytes(block_lines); }
     StrategyWords describe() const override {
-        return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows",
-                row_group == 0 ? "" : "source rows in groups of " + std::to_string(row_group)};
+        const std::string remark = !block_lines.empty() ? "source in blocks of " + std::to_string(kBlockLines * kLine) + " B of each row"
+                                   : row_group != 0     ? "source rows in groups of " + std::to_string(row_group)
+                                                        : "";
+        return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows", remark};
     }
 
     bool by_lines = false;        // each line of the destination is stored once, by way of a stage
+    bool whole_lines = false;     // and its rows begin and end with lines
+    // Where the source's rows lie in few sets of the caches, kBlockLines lines of each row of a tile are read, then the next;
+    // meanwhile those of the next such block are asked for, row after row. The offsets of the lines of a part of it.
+    std::vector<std::int64_t> block_lines;
     std::int64_t row_group = 0;   // staged: so many source rows per kernel call; 0: all of a tile
     // The destination's rows start inside a line, all at the same place: tiles are shifted so that
     // all but the first start with a line, and there may be one more.
@@ -86,6 +101,8 @@ protected:
     std::int64_t rows_behind() const override { return by_lines ? kLine : 0; }
 
 private:
+    void run_blocks(const Call& call, const std::byte* src, const std::int64_t* source_rows, std::byte* dst, std::int64_t rows,
+                    const std::byte* unit_after, KernelStores stores) const noexcept;
     std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
 };
 
@@ -159,9 +176,21 @@ StoreMode TileTranspose::size(const Problem& problem) {
         const std::int64_t line = std::max<std::int64_t>(1, kLine / itemsize);
         const bool is_short = row <= kShortPanelRow || a.extent * itemsize <= kShortSourceRow;
         const std::int64_t chosen = asked != 0 ? asked : is_short && lines ? kSmallPanelBytes : kPanelBytes;
-        const std::int64_t panel_bytes = lines ? chosen : std::min(chosen, kUnevenPanelBytes);
-        b.tile = std::min({b.extent, panel(panel_bytes), std::max(rows / line * line, line)});
+        const std::int64_t wanted = panel(lines ? chosen : std::min(chosen, kUnevenPanelBytes));
         a.tile = std::min(a.extent, panel(4096));
+        // A tile of bytes is one line of each row of the destination, and such lines leave slowly: panels are staged.
+        if (itemsize == 1 && aligned && row >= 2 * kLine && rows > kSetLines) {
+            by_lines = whole_lines = true;
+            b.tile = std::min({b.extent, wanted, kBytePanelBytes});
+            return StoreMode::nontemporal;
+        }
+        const bool blocks = lines && rows < std::min(wanted, b.extent) && !b_chained && asked == 0 && !context.near &&
+                            a.extent * itemsize >= 2 * kBlockLines * kLine && wanted % kBlockLines == 0;
+        b.tile = std::min({b.extent, wanted, blocks ? wanted : std::max(rows / line * line, line)});
+        // To the last byte of a line: of rows that begin inside a line the first one came with the block before.
+        for (std::int64_t j = 0; blocks && j < b.tile; ++j) {
+            block_lines.push_back(j / kBlockLines * b.src_stride + j % kBlockLines * kLine + kLine - 1);
+        }
         by_lines = !lines;
         shifts_to_lines = lines && !aligned;
         return StoreMode::nontemporal;
@@ -208,17 +237,36 @@ void TileTranspose::run(const Call& call) const noexcept {
     if (by_lines) {
         const std::int64_t left = b.extent - unit.b_tile * b.tile;
         kernels.transpose_lines[width](src, source_rows, dst, dst_rows_of(unit), columns,
-                                       std::min(left, b.tile + extra_rows(itemsize)), rows, unit.b_tile == 0, call.stores(), ahead);
+                                       whole_lines ? rows : std::min(left, b.tile + extra_rows(itemsize)), rows, unit.b_tile == 0, call.stores(), ahead);
         return;
     }
     // What lies before a row's first line must not be streamed: a vector there is not aligned.
     const KernelStores of_tile{mode == StoreMode::nontemporal && (into_line == 0 || start != 0), !near && row_group == 0};
+    if (!block_lines.empty()) {
+        return run_blocks(call, src, source_rows, dst, rows, base + next.src + moved(next.b_tile) * b.src_stride, of_tile);
+    }
     for (std::int64_t j = 0; j < rows;) {
         const bool last = row_group == 0 || rows - j < 2 * row_group;  // with what is left of the rows
         const std::int64_t group = last ? rows - j : row_group;
         kernels.transpose[width](src, source_rows + j, dst + j * itemsize, dst_rows_of(unit), columns, group, of_tile,
                                  {ahead.src, ahead.rows + j});
         j += group;
+    }
+}
+
+// A line's worth of columns at a time, with each the part of the next block that they are of theirs.
+void TileTranspose::run_blocks(const Call& call, const std::byte* src, const std::int64_t* source_rows, std::byte* dst, std::int64_t rows,
+                               const std::byte* unit_after, KernelStores stores) const noexcept {
+    const std::int64_t line_steps = kLine / itemsize;
+    const std::int64_t columns = a.steps(call.unit.a_tile);
+    const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    for (std::int64_t i = 0; i < columns; i += line_steps) {
+        const std::int64_t part = i / line_steps % kBlockLines;
+        const std::int64_t after = i + (kBlockLines - part) * line_steps;
+        const std::byte* block = after < columns ? src + after * itemsize : unit_after;
+        block += part * (b.tile / kBlockLines) * b.src_stride;
+        call.kernels.transpose[width](src + i * itemsize, source_rows, dst, dst_rows_of(call.unit) + i, std::min(line_steps, columns - i),
+                                      rows, stores, {block, block_lines.data()});
     }
 }
 

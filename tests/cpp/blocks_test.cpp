@@ -1,0 +1,143 @@
+// Copies that are read in blocks, beyond the caches: rows of whole lines, and transposes by way of a stage or with far rows.
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "plan/program.hpp"
+#include "runtime/cpu.hpp"
+#include "test.hpp"
+
+using namespace dnnmove;
+
+namespace {
+
+struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+};
+using Lines = std::unique_ptr<std::byte, Free>;
+
+// `bytes` bytes from a line on, and a line behind them.
+Lines lines(std::int64_t bytes, std::mt19937& random) {
+    const auto size = static_cast<std::size_t>((bytes + 127) / 64 * 64);
+    auto* all = static_cast<std::byte*>(std::aligned_alloc(64, size));
+    for (std::size_t k = 0; k < size; ++k) all[k] = static_cast<std::byte>(random());
+    return Lines(all);
+}
+
+void reference(const Nest& nest, const std::byte* src, std::byte* dst, std::size_t loop = 0) {
+    if (loop == nest.loops.size()) {
+        std::memcpy(dst + nest.dst_offset, src + nest.src_offset, static_cast<std::size_t>(nest.itemsize));
+        return;
+    }
+    const Loop& now = nest.loops[loop];
+    for (std::int64_t k = 0; k < now.extent; ++k) reference(nest, src + k * now.src_stride, dst + k * now.dst_stride, loop + 1);
+}
+
+// The nests read `src_bytes` of one source, from `shift` on, and write `dst_bytes` of a destination each, past the caches.
+// The text that explains the program.
+std::string check_copies(const std::vector<Nest>& nests, std::int64_t src_bytes, std::int64_t dst_bytes, std::int64_t shift = 0) {
+    std::mt19937 random(static_cast<unsigned>(src_bytes));
+    const Lines src = lines(src_bytes + shift, random);
+    std::vector<Lines> got;
+    std::vector<Lines> expected;
+    std::vector<std::byte*> to;
+    std::vector<Transfer> transfers;
+    for (std::size_t k = 0; k < nests.size(); ++k) {
+        got.push_back(lines(dst_bytes, random));
+        expected.push_back(lines(dst_bytes, random));
+        std::memcpy(expected[k].get(), got[k].get(), static_cast<std::size_t>(dst_bytes + 64) / 64 * 64);
+        reference(nests[k], src.get() + shift, expected[k].get());
+        to.push_back(got[k].get());
+        transfers.push_back({0, static_cast<int>(k), nests[k]});
+    }
+    PlanOptions options;
+    options.dst_alignment = 64;
+    options.variant.stores = Variant::Stores::nontemporal;
+    const Program program(transfers, options);
+    for (const int threads : {1, 2}) {
+        const std::byte* from = src.get() + shift;
+        program.execute(&from, to.data(), threads);
+        for (std::size_t k = 0; k < nests.size(); ++k) {
+            CHECK(std::memcmp(got[k].get(), expected[k].get(), static_cast<std::size_t>(dst_bytes + 64) / 64 * 64) == 0);
+        }
+    }
+    return program.explain(1);
+}
+
+// Rows (batch, length, heads) of `row` bytes, `repeats` times each, to (batch, heads, repeats, length).
+Nest heads(std::int64_t batch, std::int64_t length, std::int64_t heads, std::int64_t row, std::int64_t repeats, std::int64_t pitch) {
+    Nest nest;
+    nest.itemsize = row;
+    nest.loops = {{batch, length * pitch, heads * repeats * length * row},
+                  {heads, row, repeats * length * row},
+                  {repeats, 0, length * row},
+                  {length, pitch, row}};
+    return nest;
+}
+
+}  // namespace
+
+TEST_CASE("rows are copied in blocks, with what is left of the last") {
+    for (const std::int64_t length : {17, 50, 100}) {
+        for (const std::int64_t repeats : {1, 3}) {
+            const Nest nest = heads(3, length, 8, 256, repeats, 8 * 256);
+            const std::string text = check_copies({nest}, 3 * length * 8 * 256, 3 * length * 8 * 256 * repeats);
+            CHECK(text.find("tiles of rows, 8") != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("rows of one source go to several destinations") {
+    std::vector<Nest> nests;
+    for (std::int64_t k = 0; k < 3; ++k) {
+        nests.push_back(heads(2, 70, 12, 128, 1, 3 * 12 * 128));
+        nests.back().src_offset = k * 12 * 128;
+    }
+    const std::string text = check_copies(nests, 2 * 70 * 3 * 12 * 128, 2 * 70 * 12 * 128);
+    CHECK(text.find("tiles of rows, 12") != std::string::npos);
+    // Two of the three are no whole rows: they are copied all the same.
+    nests.erase(nests.begin() + 1);
+    check_copies(nests, 2 * 70 * 3 * 12 * 128, 2 * 70 * 12 * 128);
+}
+
+TEST_CASE("transposes of any sides are staged or read in blocks") {
+    for (const std::int64_t width : {1, 2, 4, 8, 16}) {
+        for (const std::int64_t rows : {64, 320, 1104}) {
+            for (const std::int64_t pitch : {8192, 8256}) {
+                for (const std::int64_t shift : {0, 16}) {
+                    const std::int64_t columns = 4096 / width - (rows == 320 ? 3 : 0);
+                    Nest nest;
+                    nest.itemsize = width;
+                    nest.loops = {{columns, width, rows * width}, {rows, pitch, width}};
+                    const std::string text = check_copies({nest}, rows * pitch, columns * rows * width, shift);
+                    const bool far = pitch == 8192 && rows == 1104 && width == 4;
+                    if (far) CHECK(text.find("source in blocks of 512 B of each row") != std::string::npos);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("patches are read in blocks of their rows") {
+    // (height, p) x (width, q) of 12 channels to (height, width) patches of channels x p x q, with a repeat or not.
+    for (const std::int64_t width : {5, 24, 25}) {
+        for (const std::int64_t repeats : {1, 2}) {
+            constexpr std::int64_t kSide = 14, kHeight = 3, kChannels = 12, kItem = 4;
+            const std::int64_t run = kSide * kItem;
+            const std::int64_t pitch = width * run;
+            const std::int64_t plane = kHeight * kSide * pitch;
+            const std::int64_t patch = kChannels * repeats * kSide * run;
+            Nest nest;
+            nest.itemsize = run;
+            nest.loops = {{kHeight, kSide * pitch, width * patch},
+                          {width, run, patch},
+                          {kChannels, plane, repeats * kSide * run},
+                          {repeats, 0, kSide * run},
+                          {kSide, pitch, run}};
+            const std::string text = check_copies({nest}, kChannels * plane, kHeight * width * patch);
+            INFO(text);
+            if (width > 5) CHECK(text.find("source in blocks of 168 x") != std::string::npos);
+        }
+    }
+}
