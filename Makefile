@@ -12,7 +12,8 @@ SOURCES := CMakeLists.txt pyproject.toml README.md \
 
 EXTRAS := demo test lint bench docs
 
-.PHONY: demo test lint bench docs conda check-headers check-lto check-clang check-sanitizers check-instructions clean
+.PHONY: demo test lint tidy bench docs conda check-headers check-lto check-clang check-sanitizers \
+  check-instructions clean
 
 demo: $(VENV)/stamp-demo
 	$(BIN)/python examples/demo.py
@@ -26,6 +27,10 @@ test: $(VENV)/stamp-test $(VENV)/stamp-build
 
 lint: $(VENV)/stamp-lint
 	$(IN_VENV) sh scripts/lint.sh
+
+# clang-tidy's checks for mistakes (.clang-tidy) find none; ARGS names files, else all of src/core and bindings.
+tidy: $(VENV)/stamp-lint $(VENV)/stamp-test $(VENV)/stamp-build
+	$(IN_VENV) python scripts/run_tidy.py $(ARGS)
 
 # Say what to run with ARGS, as in: make bench ARGS=--quick
 bench: $(VENV)/stamp-bench

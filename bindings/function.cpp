@@ -147,7 +147,7 @@ py::object target_of(const std::string& name, py::handle value) {
     if (self == nullptr || PyModule_Check(self)) return {};
     // Of private functions, and of methods that Python calls itself, those that say their signature.
     const char* doc = reinterpret_cast<PyCFunctionObject*>(function)->m_ml->ml_doc;
-    if (name.starts_with("_") && (doc == nullptr || !std::string_view(doc).starts_with(name + "("))) return {};
+    if (name.starts_with('_') && (doc == nullptr || !std::string_view(doc).starts_with(name + "("))) return {};
     return py::reinterpret_borrow<py::object>(function);
 }
 
@@ -156,7 +156,7 @@ py::object make(const std::string& name, const py::object& target, py::handle sc
     record->target = PyRef::share(target.ptr());
     const bool in_class = PyType_Check(scope.ptr()) != 0;
     record->name = name;
-    record->module = !in_class && name.starts_with("_") ? "dnnmove._core" : kPackage;
+    record->module = !in_class && name.starts_with('_') ? "dnnmove._core" : kPackage;
     if (in_class) record->scope = scope.attr("__qualname__").cast<std::string>();
     record->qualname = in_class ? record->scope + "." + name : name;
     const std::string& called = name == "__init__" ? record->scope : record->qualname;

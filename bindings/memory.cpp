@@ -57,12 +57,12 @@ std::string way_out(const MemoryDesc& desc, const Operand& array) {
 
 }  // namespace
 
-Memory Memory::allocate(MemoryDesc desc, std::shared_ptr<onednn::Engine> engine) {
+Memory Memory::allocate(MemoryDesc desc, const std::shared_ptr<onednn::Engine>& engine) {
     const auto size = static_cast<std::size_t>(desc.layout.size());
     void* const block = allocate_zeroed_buffer(size);
     if (block == nullptr) throw std::bad_alloc();
     Memory memory = raw(std::move(desc), own_block(block), block, false);
-    memory.engine = engine ? std::move(engine) : onednn::Engine::cpu();
+    memory.engine = engine ? engine : onednn::Engine::cpu();
     return memory;
 }
 
@@ -75,11 +75,15 @@ Memory Memory::of_array(const MemoryDesc& desc, py::handle array, const std::str
     memory.first = memory.data + desc.layout.lowest();
     if (!keeper) keeper = py::reinterpret_borrow<py::object>(array);
     // Another Memory's owner is shared: that Memory may be given other bytes later.
-    memory.owner = operand.memory() != nullptr ? operand.memory()->owner : own_array(std::move(keeper), std::move(held));
+    if (operand.memory() != nullptr) {
+        memory.owner = operand.memory()->owner;
+    } else {
+        memory.owner = own_array(std::move(keeper), std::move(held));
+    }
     return memory;
 }
 
-Memory Memory::over(const MemoryDesc& desc, py::handle buffer, std::shared_ptr<onednn::Engine> engine) {
+Memory Memory::over(const MemoryDesc& desc, py::handle buffer, const std::shared_ptr<onednn::Engine>& engine) {
     const auto finish = [&engine](Memory memory) {
         memory.engine = engine ? engine : onednn::Engine::cpu();
         return memory;
@@ -187,13 +191,13 @@ Examples
 )");
     type.def(py::init([](const py::object& desc_object, const py::object& engine_object, const py::object& buffer) {
                  const auto& desc = to_object<MemoryDesc>(desc_object, "desc", "MemoryDesc");
-                 std::shared_ptr<onednn::Engine> engine = to_engine(engine_object);
+                 const std::shared_ptr<onednn::Engine> engine = to_engine(engine_object);
                  if (desc.layout.ndim() > 12) {
                      throw ValueError("desc has " + std::to_string(desc.layout.ndim()) +
                                       " dimensions, oneDNN objects have at most 12");
                  }
-                 return buffer.is_none() ? Memory::allocate(desc, std::move(engine))
-                                         : Memory::over(desc, buffer, std::move(engine));
+                 return buffer.is_none() ? Memory::allocate(desc, engine)
+                                         : Memory::over(desc, buffer, engine);
              }),
              py::arg("desc"), py::arg("engine") = py::none(), py::arg("buffer") = py::none(),
              "__init__(self, desc, engine=None, buffer=None)\n--\n\n")

@@ -16,7 +16,7 @@ namespace dnnmove::python {
 namespace {
 
 // The C++ object, for slots that may be called before it is there; null then.
-Memory* memory_in(PyObject* self) noexcept {
+Memory* memory_in(PyObject* self) noexcept {  // NOLINT(bugprone-exception-escape): the one value is found
     auto* instance = reinterpret_cast<py::detail::instance*>(self);
     if (!instance->simple_layout && instance->nonsimple.values_and_holders == nullptr) return nullptr;
     const py::detail::value_and_holder held = instance->get_value_and_holder();

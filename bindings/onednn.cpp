@@ -351,7 +351,7 @@ void Shuffle::prepare(int threads) const {
             for (int k = 0; k < impl_->position; ++k) pd.next_impl();
             auto made = std::make_unique<const dnnl::primitive>(make_shuffle(pd));
             const dnnl::primitive* before = nullptr;
-            if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel)) made.release();
+            if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel)) static_cast<void>(made.release());
         });
     });
 }
@@ -422,7 +422,7 @@ void Reorder::prepare(int threads) const {
         auto made = std::make_unique<const dnnl::primitive>(
             dnnl::reorder(reorder_pd(impl_->engine, impl_->src, impl_->dst, impl_->scales_mask)));
         const dnnl::primitive* before = nullptr;
-        if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel)) made.release();
+        if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel)) static_cast<void>(made.release());
     });
 }
 

@@ -96,9 +96,9 @@ ReorderDesc ReorderDesc::make(const MemoryDesc& src, const MemoryDesc& dst, chai
     return desc;
 }
 
-ReorderPd::ReorderPd(ReorderDesc desc, std::shared_ptr<onednn::Engine> engine, const std::string& implementation)
+ReorderPd::ReorderPd(ReorderDesc desc, const std::shared_ptr<onednn::Engine>& engine, const std::string& implementation)
     : desc_(std::move(desc)),
-      engine_(engine ? std::move(engine) : onednn::Engine::cpu()),
+      engine_(engine ? engine : onednn::Engine::cpu()),
       implementations_(candidates_of(desc_, *engine_), implementation,
                        "reorder from " + desc_.src.repr() + " to " + desc_.dst.repr()) {}
 

@@ -29,7 +29,7 @@ struct ReorderDesc {
 
 class ReorderPd {
 public:
-    ReorderPd(ReorderDesc desc, std::shared_ptr<onednn::Engine> engine, const std::string& implementation);
+    ReorderPd(ReorderDesc desc, const std::shared_ptr<onednn::Engine>& engine, const std::string& implementation);
 
     const ReorderDesc& desc() const { return desc_; }
     const std::shared_ptr<onednn::Engine>& engine() const { return engine_; }

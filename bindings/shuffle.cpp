@@ -123,9 +123,9 @@ std::vector<Implementations<onednn::Shuffle>::Candidate> candidates_of(const Shu
 
 }  // namespace
 
-ShufflePd::ShufflePd(ShuffleDesc desc, std::shared_ptr<onednn::Engine> engine, const std::string& implementation)
+ShufflePd::ShufflePd(ShuffleDesc desc, const std::shared_ptr<onednn::Engine>& engine, const std::string& implementation)
     : desc_(std::move(desc)),
-      engine_(engine ? std::move(engine) : onednn::Engine::cpu()),
+      engine_(engine ? engine : onednn::Engine::cpu()),
       implementations_(candidates_of(desc_, *engine_), implementation, "shuffle that is right for " + desc_.data.repr()) {}
 
 std::int64_t ShufflePd::scratchpad_bytes() const {

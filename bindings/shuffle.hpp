@@ -34,7 +34,7 @@ class ShufflePd {
 public:
     // `implementation`: "auto", "native", "onednn" or an entry of `implementations`. Throws
     // UnimplementedError where the forced one is not to be had.
-    ShufflePd(ShuffleDesc desc, std::shared_ptr<onednn::Engine> engine, const std::string& implementation);
+    ShufflePd(ShuffleDesc desc, const std::shared_ptr<onednn::Engine>& engine, const std::string& implementation);
 
     const ShuffleDesc& desc() const { return desc_; }
     const std::shared_ptr<onednn::Engine>& engine() const { return engine_; }

@@ -465,7 +465,7 @@ std::string Mosaic::describe() const {
     for (std::size_t axis = 0; axis < shape_.size(); ++axis) {
         const auto& terms = pieces_.front().axes[axis].terms;
         text += axis == 0 ? "" : ", ";
-        if (terms.empty()) text += "1";
+        if (terms.empty()) text += '1';
         for (std::size_t i = 0; i < terms.size(); ++i) {
             text += (i == 0 ? "" : " ") + std::to_string(terms[i].extent) + "@" + spell(terms[i]);
         }

@@ -80,7 +80,7 @@ private:
         for (int k = 0; k < 16; ++k) to[k] = function(x.at[k]);
         const auto* const from = reinterpret_cast<const std::byte*>(to);
         if constexpr (nontemporal) {
-            for (std::size_t k = 0; k < sizeof to; k += 16) Simd128::stream(p + k, Simd128::load(from + k));
+            for (std::size_t k = 0; k < 16 * sizeof(T); k += 16) Simd128::stream(p + k, Simd128::load(from + k));
         } else {
             std::memcpy(p, from, sizeof to);
         }

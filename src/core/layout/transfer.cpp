@@ -72,7 +72,7 @@ std::vector<Transfer> padding_transfers(const Layout& layout, std::size_t done) 
     return transfers;
 }
 
-std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst, std::shared_ptr<const Sink> sink,
+std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst, const std::shared_ptr<const Sink>& sink,
                                         std::optional<std::size_t> axis) {
     if (dst.empty()) return {};
     // Of each axis: where the elements lie, and which position of `axis` they have, by the same loops.

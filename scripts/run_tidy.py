@@ -1,0 +1,49 @@
+"""Runs clang-tidy with the checks of .clang-tidy over the core and the bindings, several files at a time.
+
+    python scripts/run_tidy.py [FILES]
+
+Configures CMake's preset `release` for its compile commands and builds nothing. Exits with 1 where something is found.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "build" / "release"
+
+
+def sources() -> list[Path]:
+    """What is compiled of the product: no tests and no benchmarks."""
+    commands = json.loads((FOLDER / "compile_commands.json").read_text())
+    files = {Path(command["directory"], command["file"]).resolve() for command in commands}
+    ours = ROOT / "src" / "core", ROOT / "bindings"
+    return sorted(file for file in files if any(file.is_relative_to(folder) for folder in ours))
+
+
+def check(file: Path) -> str:
+    """What clang-tidy finds; empty where that is nothing."""
+    done = subprocess.run(
+        ["clang-tidy", "-p", str(FOLDER), "--quiet", str(file)], cwd=ROOT, capture_output=True, text=True
+    )
+    return done.stdout + done.stderr if done.returncode != 0 else ""
+
+
+def main() -> int:
+    given = [f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_PREFIX_PATH={sys.prefix}"]
+    subprocess.run(["cmake", "--preset", "release", *given], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    files = [Path(name).resolve() for name in sys.argv[1:]] or sources()
+    start = time.monotonic()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = [text for text in pool.map(check, files) if text]
+    print("\n".join(found))
+    print(f"clang-tidy: {len(files)} files, {len(found)} with findings, {time.monotonic() - start:.0f} s")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
