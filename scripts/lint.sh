@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every static check of the Python code; runs them all, fails when one fails.
+# Every static check of the Python code, and the format of the C++ code; runs them all, fails when one fails.
 status=0
 run() {
     echo "$ $*"
@@ -7,6 +7,8 @@ run() {
 }
 run ruff check .
 run ruff format --check .
+echo '$ clang-format --dry-run -Werror (all C++)'
+find src bindings tests/cpp benchmarks \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) -exec clang-format --dry-run -Werror {} + || status=1
 run mypy
 run stubtest --concise dnnmove._core
 exit $status
