@@ -54,8 +54,9 @@ BuiltChain::BuiltChain(const chain::Chain& chain, std::vector<MemoryDesc> srcs, 
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         MemoryDesc desc = output_desc(src, chain, i);
         if (chain.changes_elements()) types_.push_back(ResultType::of(PyRef::share(desc.dtype.ptr())));
-        destinations.push_back(splits_ ? Port{onednn::kArgMultipleDst + static_cast<int>(i), "dst[" + std::to_string(i) + "]", std::move(desc)}
-                                       : Port{onednn::kArgDst, "dst", std::move(desc)});
+        destinations.push_back(
+            splits_ ? Port{onednn::kArgMultipleDst + static_cast<int>(i), "dst[" + std::to_string(i) + "]", std::move(desc)}
+                    : Port{onednn::kArgDst, "dst", std::move(desc)});
     }
     for (const ResultType& each : types_) type_list_.push_back(&each);
     for (const chain::Written& written : folded_.intermediates) {
@@ -68,8 +69,10 @@ BuiltChain::BuiltChain(const chain::Chain& chain, std::vector<MemoryDesc> srcs, 
     const std::size_t steps = chain.steps().size();
     const std::size_t others = sources.size() - 1;
     title_ = "chain of " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " on " + src.repr() +
-             (others == 0 ? "" : others == 1 ? " and another source" : " and " + std::to_string(others) + " more sources") + ": " +
-             std::to_string(folded_.passes) + (folded_.passes == 1 ? " pass\n" : " passes\n") +
+             (others == 0   ? ""
+              : others == 1 ? " and another source"
+                            : " and " + std::to_string(others) + " more sources") +
+             ": " + std::to_string(folded_.passes) + (folded_.passes == 1 ? " pass\n" : " passes\n") +
              "shape: [length@stride of each axis, in bytes of what is read]; an axis of several such loops counts through "
              "them, the last one fastest\n";
 }
@@ -95,7 +98,8 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::make_plans(const std::vecto
     }
     auto plans = std::make_shared<Plans>();
     for (std::size_t pass = 0; pass < folded_.passes; ++pass) {
-        plans->push_back(std::make_unique<const CallPlan>(title_of(pass), inputs, outputs, folded_.transfers(pass, strides), tune_));
+        plans->push_back(
+            std::make_unique<const CallPlan>(title_of(pass), inputs, outputs, folded_.transfers(pass, strides), tune_));
     }
     return plans;
 }
@@ -107,12 +111,11 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::plans_for(const Operand* ou
         const Layout& layout = destinations[i].desc.layout;
         const Operand& out = outs[i];
         if (out.blocked()) {
-            throw ValueError(out_name(i) + " is " +
-                             out.memory()->desc.repr() + " but must have a plain layout");
+            throw ValueError(out_name(i) + " is " + out.memory()->desc.repr() + " but must have a plain layout");
         }
         if (!std::equal(out.shape().begin(), out.shape().end(), layout.dims.begin(), layout.dims.end())) {
-            throw ValueError(out_name(i) + ".shape " +
-                             to_string(list(out.shape())) + " must equal the result's, " + to_string(layout.dims));
+            throw ValueError(out_name(i) + ".shape " + to_string(list(out.shape())) + " must equal the result's, " +
+                             to_string(layout.dims));
         }
         row_major = row_major && same_strides(layout.dims, out.strides(), layout.strides);
     }
@@ -123,9 +126,8 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::plans_for(const Operand* ou
     if (auto known = strided_.find(strides)) return known;
     for (std::size_t i = 0; i < count; ++i) {
         if (!overlaps_itself(outs[i].shape(), outs[i].strides(), outs[i].itemsize())) continue;
-        throw ValueError(out_name(i) +
-                         " has elements that share memory (strides " + to_string(strides[i]) + " bytes of shape " +
-                         to_string(list(outs[i].shape())) + "): it cannot be written");
+        throw ValueError(out_name(i) + " has elements that share memory (strides " + to_string(strides[i]) +
+                         " bytes of shape " + to_string(list(outs[i].shape())) + "): it cannot be written");
     }
     auto made = make_plans(strides);
     return strided_.insert(std::move(strides), std::move(made));
@@ -155,8 +157,8 @@ PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
     const PyRef items = checked(PySequence_Tuple(out_object));
     Operands outs(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
     if (outs.size() != destinations.size()) {
-        throw ValueError("out must hold " + std::to_string(destinations.size()) +
-                         " arrays, one per branch, but holds " + std::to_string(outs.size()));
+        throw ValueError("out must hold " + std::to_string(destinations.size()) + " arrays, one per branch, but holds " +
+                         std::to_string(outs.size()));
     }
     x.open(x_object, "x", Access::read_out);
     const bool again = outs.open(items.get(), "out", Access::write);
@@ -230,9 +232,7 @@ PyRef BuiltChain::call_staged(const Plans& plans, Operand* xs, const Operand* ou
     }
     if (call) call->finish();
     for (std::size_t i = 0; outs != nullptr && i < count; ++i) outs[i].written();
-    const auto result = [&](std::size_t i) {
-        return outs == nullptr ? results[i].finish(x) : PyRef::share(outs[i].object());
-    };
+    const auto result = [&](std::size_t i) { return outs == nullptr ? results[i].finish(x) : PyRef::share(outs[i].object()); };
     if (!splits_) return result(0);
     PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
     for (std::size_t i = 0; i < count; ++i) {
@@ -248,8 +248,8 @@ void BuiltChain::FreeScratch::operator()(std::byte* block) const noexcept {
 BuiltChain::Scratch BuiltChain::take_scratch() const {
     if (scratch_bytes_ == 0) return nullptr;
     if (std::byte* kept = spare_.exchange(nullptr)) return Scratch(kept);
-    return Scratch(static_cast<std::byte*>(
-        ::operator new(static_cast<std::size_t>(scratch_bytes_), std::align_val_t{kAlignment})));
+    return Scratch(
+        static_cast<std::byte*>(::operator new(static_cast<std::size_t>(scratch_bytes_), std::align_val_t{kAlignment})));
 }
 
 void BuiltChain::give_back(Scratch block) const noexcept {

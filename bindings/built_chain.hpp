@@ -95,7 +95,8 @@ private:
     // "x", or "x[3]" where there are several.
     ArgumentName source_name(std::size_t i) const;
     // Without the GIL or with it; throws std::bad_alloc only. `call` as run() takes it.
-    void run_plans(const Plans& plans, const std::byte* const* srcs, std::byte* const* dsts, int threads, trace::Call* call) const;
+    void run_plans(const Plans& plans, const std::byte* const* srcs, std::byte* const* dsts, int threads,
+                   trace::Call* call) const;
 
     chain::Chain chain_;
     std::size_t max_nests_;

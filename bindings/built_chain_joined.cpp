@@ -16,17 +16,16 @@ PyRef items_of(PyObject* object, const char* name, std::size_t count, const char
     PyRef items = checked(PySequence_Tuple(object));
     const auto held = static_cast<std::size_t>(PyTuple_GET_SIZE(items.get()));
     if (held != count) {
-        throw ValueError(std::string(name) + " must hold " + std::to_string(count) + (count == 1 ? " array, one per " : " arrays, one per ") +
-                         each + ", but holds " + std::to_string(held));
+        throw ValueError(std::string(name) + " must hold " + std::to_string(count) +
+                         (count == 1 ? " array, one per " : " arrays, one per ") + each + ", but holds " +
+                         std::to_string(held));
     }
     return items;
 }
 
 }  // namespace
 
-ArgumentName BuiltChain::source_name(std::size_t i) const {
-    return chain_.joins() ? ArgumentName("x", i) : ArgumentName("x");
-}
+ArgumentName BuiltChain::source_name(std::size_t i) const { return chain_.joins() ? ArgumentName("x", i) : ArgumentName("x"); }
 
 PyRef BuiltChain::call_joined(PyObject* x_object, PyObject* out_object) const {
     const bool into = out_object != nullptr && out_object != Py_None;

@@ -71,10 +71,13 @@ std::shared_ptr<const BuiltChain> for_arguments(const BuiltChain& built, PyObjec
         if (!objects.back() && PyErr_Occurred() != nullptr) throw PythonError{};
         if (!objects.back()) return nullptr;
     }
-    const auto name = [&](std::size_t i) { return built.sources[i].name + " (argument " + std::to_string(built.sources[i].arg) + ")"; };
+    const auto name = [&](std::size_t i) {
+        return built.sources[i].name + " (argument " + std::to_string(built.sources[i].arg) + ")";
+    };
     Operands xs(count);
     bool again = false;
-    for (std::size_t i = 0; i < count; ++i) again = xs[i].open(objects[i].get(), name(i), Access::describe) || again;  // contents: execute_arguments
+    for (std::size_t i = 0; i < count; ++i)
+        again = xs[i].open(objects[i].get(), name(i), Access::describe) || again;  // contents: execute_arguments
     for (std::size_t i = 0; i < count; ++i) xs[i].fetch(name(i), again);
     return built.chain().joins() ? built.for_sources(xs, name) : built.for_source(xs[0], name(0));
 }
@@ -131,8 +134,8 @@ PyObject* repr(PyObject* self) {
         }
         if (count > kShownOutputs) outputs += " and " + std::to_string(count - kShownOutputs) + " more";
         const auto chain = py::reinterpret_steal<py::object>(chain_of(built).release());
-        return to_python(abbreviated("<BuiltChain of " + py::repr(chain).cast<std::string>() + ", outputs: " +
-                                     (built.splits() ? "[" + outputs + "]" : outputs) +
+        return to_python(abbreviated("<BuiltChain of " + py::repr(chain).cast<std::string>() +
+                                     ", outputs: " + (built.splits() ? "[" + outputs + "]" : outputs) +
                                      ", passes: " + std::to_string(built.passes()) + ">"));
     });
 }
@@ -149,8 +152,7 @@ PyObject* reduce(PyObject* self, PyObject*) {
 
 PyObject* restore(PyObject*, PyObject* arguments) {
     return guarded([&] {
-        const auto [chain, max_nests, tune] =
-            py::handle(arguments).cast<std::tuple<py::object, std::size_t, bool>>();
+        const auto [chain, max_nests, tune] = py::handle(arguments).cast<std::tuple<py::object, std::size_t, bool>>();
         using namespace py::literals;
         return chain.attr("build")("max_nests"_a = max_nests, "tune"_a = tune).release().ptr();
     });
@@ -301,17 +303,17 @@ PyRef wrap(std::shared_ptr<const BuiltChain> built) {
 }
 
 void register_built_chain(PyObject* module) {
-    static PyMethodDef methods[] = {
-        {"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(execute)), METH_FASTCALL | METH_KEYWORDS,
-         kExecuteDoc},
-        {"explain", explain, METH_NOARGS, kExplainDoc},
-        {"draw", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(draw)), METH_FASTCALL | METH_KEYWORDS, kBuiltDrawDoc},
-        {"_structure", structure, METH_NOARGS, "What explain() says, as values, for drawings."},
-        {"_repr_html_", html, METH_NOARGS, "A table of the chain, and its picture, for notebooks."},
-        {"__reduce__", reduce, METH_NOARGS, "Its chain and the options of build()."},
-        {"__copy__", itself, METH_NOARGS, "Itself: it never changes."},
-        {"__deepcopy__", itself, METH_O, "Itself: it never changes."},
-        {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef methods[] = {{"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(execute)),
+                                     METH_FASTCALL | METH_KEYWORDS, kExecuteDoc},
+                                    {"explain", explain, METH_NOARGS, kExplainDoc},
+                                    {"draw", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(draw)),
+                                     METH_FASTCALL | METH_KEYWORDS, kBuiltDrawDoc},
+                                    {"_structure", structure, METH_NOARGS, "What explain() says, as values, for drawings."},
+                                    {"_repr_html_", html, METH_NOARGS, "A table of the chain, and its picture, for notebooks."},
+                                    {"__reduce__", reduce, METH_NOARGS, "Its chain and the options of build()."},
+                                    {"__copy__", itself, METH_NOARGS, "Itself: it never changes."},
+                                    {"__deepcopy__", itself, METH_O, "Itself: it never changes."},
+                                    {nullptr, nullptr, 0, nullptr}};
     static PyGetSetDef properties[] = {
         {"passes", get_passes, nullptr, "Trips of the data through memory.", nullptr},
         {"impl_info_str", get_impl_info, nullptr, "The implementation, for example \"native:avx512\".", nullptr},
@@ -320,9 +322,8 @@ void register_built_chain(PyObject* module) {
         {"dst_desc", get_dst_desc, nullptr, "MemoryDesc of the output of a chain that does not split.", nullptr},
         {"dst_descs", get_dst_descs, nullptr, "MemoryDescs of all outputs.", nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr}};
-    static PyMemberDef members[] = {
-        {"__vectorcalloffset__", T_PYSSIZET, offsetof(Object, vectorcall), READONLY, nullptr},
-        {nullptr, 0, 0, 0, nullptr}};
+    static PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Object, vectorcall), READONLY, nullptr},
+                                    {nullptr, 0, 0, 0, nullptr}};
     static PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
                                   {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
                                   {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -333,10 +334,9 @@ void register_built_chain(PyObject* module) {
                                   {Py_tp_getset, properties},
                                   {Py_tp_members, members},
                                   {0, nullptr}};
-    static PyType_Spec spec{"dnnmove.BuiltChain", sizeof(Object), 0,
-                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
-                                Py_TPFLAGS_IMMUTABLETYPE,
-                            slots};
+    static PyType_Spec spec{
+        "dnnmove.BuiltChain", sizeof(Object), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
     type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).release());
     static PyMethodDef functions[] = {{"_restore_built", restore, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
     if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};

@@ -57,7 +57,8 @@ bool BuiltChain::resizable(const Operand& x, std::size_t source) const {
     const Layout& layout = desc.layout;
     const Dims& dims = layout.dims;
     if (x.blocked() || !x.has_dtype(reinterpret_cast<PyArray_Descr*>(desc.dtype.ptr())) || dims.empty() ||
-        x.ndim() != dims.size() || x.shape()[0] == dims[0] || !std::equal(x.shape().begin() + 1, x.shape().end(), dims.begin() + 1)) {
+        x.ndim() != dims.size() || x.shape()[0] == dims[0] ||
+        !std::equal(x.shape().begin() + 1, x.shape().end(), dims.begin() + 1)) {
         return false;
     }
     // Where the source has one step along the axis, its stride says nothing.
@@ -93,7 +94,8 @@ std::shared_ptr<const BuiltChain> BuiltChain::for_sources(const Operands& xs, co
     for (std::size_t i = 0; i < xs.size() && !chain_.fixes_leading(); ++i) {
         if (layouts[i].shape[0] == extent) continue;
         throw ValueError(named + " is " + std::to_string(extent) + ", but " + name(i) + ".shape[0] is " +
-                         std::to_string(layouts[i].shape[0]) + ": axis 0 may have another length than the chain was built for in all sources alike");
+                         std::to_string(layouts[i].shape[0]) +
+                         ": axis 0 may have another length than the chain was built for in all sources alike");
     }
     return resized({std::move(key)}, std::move(layouts), other, named);
 }
@@ -116,7 +118,8 @@ std::shared_ptr<const BuiltChain> BuiltChain::resized(std::vector<Dims> key, std
         throw ValueError(extent + "its steps do not fit " + to_string(shape) + ": " + error.what());
     }
     std::vector<MemoryDesc> descs;
-    for (const auto& [dims, strides] : layouts) descs.push_back({Layout::strided(dims, strides, desc.layout.itemsize), desc.dtype, {}});
+    for (const auto& [dims, strides] : layouts)
+        descs.push_back({Layout::strided(dims, strides, desc.layout.itemsize), desc.dtype, {}});
     auto made = std::make_shared<const BuiltChain>(*steps, std::move(descs), max_nests_, tune_);
     return resized_.insert(std::move(key), std::move(made));
 }
@@ -149,7 +152,8 @@ void BuiltChain::refuse(const Operand& x, const std::string& name, std::size_t s
     const bool dense = expected == dense_strides(shape, layout.itemsize);
     const bool whole = std::ranges::all_of(x.strides(), [&](auto stride) { return stride % layout.itemsize == 0; });
     // Chains start from whole elements only.
-    const std::string anew = whole ? "build a chain for that layout (Chain.of)" : "build a chain for np.ascontiguousarray(" + name + ")";
+    const std::string anew = whole ? "build a chain for that layout (Chain.of)"
+                                   : "build a chain for np.ascontiguousarray(" + name + ")";
     throw ValueError(name + ".strides[" + std::to_string(axis) + "] is " + in_elements(x.strides()[axis], layout.itemsize) +
                      ", but the chain was built for " + in_elements(expected[axis], layout.itemsize) + ": " +
                      (dense && !whole ? "" : anew) + (dense && whole ? " or " : "") +

@@ -33,22 +33,20 @@ std::string numbered(std::string_view name, std::size_t i, std::size_t count) {
 
 // See NewArray::make.
 bool make_result(NewArray& result, const Operand& data, const Placement& placement, const ResultType* type) {
-    return result.make(data, placement.shape, placement.c_contiguous ? std::span<const std::int64_t>{} : placement.strides, type);
+    return result.make(data, placement.shape, placement.c_contiguous ? std::span<const std::int64_t>{} : placement.strides,
+                       type);
 }
 
 }  // namespace
 
-void refuse_read_only(const ArgumentName& name) {
-    throw ValueError(name.text() + " is read-only: it must be writeable");
-}
+void refuse_read_only(const ArgumentName& name) { throw ValueError(name.text() + " is read-only: it must be writeable"); }
 
-void refuse_dtype(const Operand& array, const ArgumentName& name, const Operand& other,
-                  const ArgumentName& other_name) {
+void refuse_dtype(const Operand& array, const ArgumentName& name, const Operand& other, const ArgumentName& other_name) {
     // Both are held first: a dtype's text may be made by Python code.
     const PyRef held = other.keep_descr();
     const std::string own = array.dtype_name();
-    throw TypeError(name.text() + ".dtype (" + own + ") must equal " + other_name.text() + ".dtype (" +
-                    other.dtype_name() + ")");
+    throw TypeError(name.text() + ".dtype (" + own + ") must equal " + other_name.text() + ".dtype (" + other.dtype_name() +
+                    ")");
 }
 
 void fetch_again(Operand& array, const Placement& planned, const ArgumentName& name) {

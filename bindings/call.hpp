@@ -52,8 +52,7 @@ private:
                                const ArgumentName& other_name);
 
 // Writeable, of the data's dtype: what every `out` must be before anything is planned.
-inline void check_out(const Operand& out, const Operand& data, const ArgumentName& out_name,
-                      const ArgumentName& data_name) {
+inline void check_out(const Operand& out, const Operand& data, const ArgumentName& out_name, const ArgumentName& data_name) {
     if (!out.writeable()) refuse_read_only(out_name);
     if (!out.same_dtype(data)) refuse_dtype(out, out_name, data, data_name);
 }
@@ -87,11 +86,11 @@ inline void execute(const CallPlan& plan, const Operand* inputs, std::size_t inp
 }
 
 // One input, one output. Returns `out`'s object, or a new array where `out` is null. `type`: see NewArray::make.
-PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::string_view data_name,
-                 int threads, const ResultType* type = nullptr);
+PyRef run_single(const CallPlan& plan, Operand& data, const Operand* out, std::string_view data_name, int threads,
+                 const ResultType* type = nullptr);
 // One input, any number of outputs: a tuple. `types`: of all outputs, null where they are the input's.
-PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::string_view data_name,
-                int threads, const ResultType* const* types = nullptr);
+PyRef run_split(const CallPlan& plan, Operand& data, const Operands* outs, std::string_view data_name, int threads,
+                const ResultType* const* types = nullptr);
 // Any number of inputs, one output.
 PyRef run_join(const CallPlan& plan, Operands& arrays, const Operand* out, int threads);
 

@@ -85,8 +85,8 @@ Dims whole_strides(const Operand& array, const std::string& name) {
         if (stride % array.itemsize() == 0) {
             strides[axis] = stride;
         } else if (shape[axis] > 1) {
-            throw ValueError(not_whole(name, axis, stride, array.itemsize()) +
-                             ": build the chain for np.ascontiguousarray(" + name + ")");
+            throw ValueError(not_whole(name, axis, stride, array.itemsize()) + ": build the chain for np.ascontiguousarray(" +
+                             name + ")");
         }
     }
     return strides;
@@ -276,7 +276,8 @@ void register_chain(py::module_& module) {
                                      std::to_string(chain::kMaxPieces) + "]");
                 }
                 auto sources = self.sources != nullptr ? *self.sources : std::vector<MemoryDesc>{self.src};
-                auto built = std::make_shared<const BuiltChain>(self.steps, std::move(sources), static_cast<std::size_t>(limit), parse_flag(tune.ptr(), "tune"));
+                auto built = std::make_shared<const BuiltChain>(self.steps, std::move(sources), static_cast<std::size_t>(limit),
+                                                                parse_flag(tune.ptr(), "tune"));
                 return py::reinterpret_steal<py::object>(wrap(std::move(built)).release());
             },
             py::kw_only(), py::arg("max_nests") = chain::kMaxNests, py::arg("tune") = false, kChainBuildDoc)
@@ -284,10 +285,11 @@ void register_chain(py::module_& module) {
         .def_property_readonly("src_descs", &src_descs, "MemoryDescs of all inputs.")
         .def_property_readonly("dst_desc", &dst_desc, "MemoryDesc of what the steps so far give, where they do not split.")
         .def_property_readonly("dst_descs", &dst_descs, "MemoryDescs of what the steps so far give, branch by branch.")
-        .def("__eq__", [](const Chain& self, const py::object& other) -> py::object {
-            if (!py::isinstance<Chain>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-            return py::bool_(same(self, other.cast<const Chain&>()));
-        })
+        .def("__eq__",
+             [](const Chain& self, const py::object& other) -> py::object {
+                 if (!py::isinstance<Chain>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+                 return py::bool_(same(self, other.cast<const Chain&>()));
+             })
         .def("__hash__", [](const Chain& self) { return py::hash(py::make_tuple(src_descs(self), self.steps.text())); })
         .def(
             "draw",
@@ -302,7 +304,8 @@ void register_chain(py::module_& module) {
         .def("__call__", &refuse_call, "__call__(self, *args, **kwargs)\n--\n\nTypeError: a chain is called when it is built.")
         .def("__reduce__", &reduce)
         .def("__copy__", [](const py::object& self) { return self; })
-        .def("__deepcopy__", [](const py::object& self, const py::object&) { return self; }, py::arg("memo"))
+        .def(
+            "__deepcopy__", [](const py::object& self, const py::object&) { return self; }, py::arg("memo"))
         .def("__repr__", &repr);
     present(type);
     module.def("_restore_chain", &restore);

@@ -9,8 +9,8 @@ namespace dnnmove::python {
 namespace {
 
 [[noreturn]] void refuse(PyObject* item, const std::string& name) {
-    throw TypeError(name + " must be an integer, a slice, None or Ellipsis (basic indexing), not " + type_name(item) +
-                    " (" + short_repr(item) + ")");
+    throw TypeError(name + " must be an integer, a slice, None or Ellipsis (basic indexing), not " + type_name(item) + " (" +
+                    short_repr(item) + ")");
 }
 
 bool is_index(PyObject* object) {

@@ -25,7 +25,9 @@ py::object arrival(const chain::Chain& chain, std::size_t step, std::size_t bran
     for (; step > 0; --step) {
         const chain::Level& level = *chain.levels()[step];
         if (level.begins[level.taken.begin] <= branch && branch < level.begins[level.taken.end]) break;
-        branch = static_cast<std::size_t>(std::upper_bound(level.begins.begin(), level.begins.end(), branch) - level.begins.begin()) - 1;
+        branch = static_cast<std::size_t>(std::upper_bound(level.begins.begin(), level.begins.end(), branch) -
+                                          level.begins.begin()) -
+                 1;
     }
     return py::make_tuple(step, branch);
 }
@@ -34,7 +36,8 @@ py::object arrival(const chain::Chain& chain, std::size_t step, std::size_t bran
 py::object parent(const chain::Chain& chain, std::size_t step, std::size_t branch) {
     if (step == 0) return py::none();
     const auto& begins = chain.levels()[step]->begins;
-    return arrival(chain, step - 1, static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), branch) - begins.begin()) - 1);
+    return arrival(chain, step - 1,
+                   static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), branch) - begins.begin()) - 1);
 }
 
 py::object to_python(const chain::Note& note) {
@@ -42,7 +45,8 @@ py::object to_python(const chain::Note& note) {
     for (const auto& axis : note.axes) {
         py::list loops;
         for (const chain::Note::Run& run : axis) {
-            loops.append(py::make_tuple(run.extent, run.stride ? py::object(py::int_(*run.stride)) : py::object(py::none()), run.sources));
+            loops.append(py::make_tuple(run.extent, run.stride ? py::object(py::int_(*run.stride)) : py::object(py::none()),
+                                        run.sources));
         }
         axes.append(loops);
     }
@@ -63,8 +67,8 @@ py::list levels_of(const BuiltChain& built) {
             said["parent"] = parent(chain, step, note.first);
             notes.append(said);
         }
-        levels.append(py::dict("text"_a = trace.heading, "outputs"_a = chain.levels()[step]->shapes.size(),
-                               "notes"_a = notes, "more"_a = trace.more));
+        levels.append(py::dict("text"_a = trace.heading, "outputs"_a = chain.levels()[step]->shapes.size(), "notes"_a = notes,
+                               "more"_a = trace.more));
     }
     return levels;
 }
@@ -77,7 +81,8 @@ py::object to_python(const KernelSummary& kernel) {
     }
     py::list loops;
     for (const KernelSummary::Around& each : kernel.loops) {
-        py::dict loop("extent"_a = each.extent, "tiles_of"_a = each.tiles_of, "read"_a = each.src_step, "write"_a = each.dst_step);
+        py::dict loop("extent"_a = each.extent, "tiles_of"_a = each.tiles_of, "read"_a = each.src_step,
+                      "write"_a = each.dst_step);
         if (each.table) loop["read"] = py::none();
         loops.append(loop);
     }
@@ -94,7 +99,8 @@ py::list passes_of(const BuiltChain& built) {
         for (const CopySummary& copy : pass.copies) {
             // As notes number them: the chain's sources are one.
             const int source = copy.src < folded.sources ? std::min(copy.src, 0) : copy.src - folded.sources + 1;
-            copies.append(py::dict("source"_a = source, "input"_a = copy.src, "sources"_a = copy.sources, "destination"_a = copy.dst, "text"_a = copy.text,
+            copies.append(py::dict("source"_a = source, "input"_a = copy.src, "sources"_a = copy.sources,
+                                   "destination"_a = copy.dst, "text"_a = copy.text,
                                    "kernel"_a = copy.kernel ? to_python(*copy.kernel) : py::none()));
         }
         passes.append(py::dict("implementation"_a = pass.implementation, "bytes"_a = pass.bytes, "nests"_a = pass.nests,
@@ -112,7 +118,8 @@ py::dict structure_of(const BuiltChain& built) {
     sources.append(py::dict("shape"_a = to_tuple(source.layout.dims), "strides"_a = to_tuple(source.layout.strides)));
     for (const chain::Written& written : folded.intermediates) {
         const Dims& shape = written.mosaic.shape();
-        sources.append(py::dict("shape"_a = to_tuple(shape), "strides"_a = to_tuple(dense_strides(shape, source.layout.itemsize))));
+        sources.append(
+            py::dict("shape"_a = to_tuple(shape), "strides"_a = to_tuple(dense_strides(shape, source.layout.itemsize))));
     }
     py::list outputs;
     for (std::size_t i = 0; i < std::min(kShown, folded.outputs.size()); ++i) {

@@ -74,7 +74,8 @@ int to_object(DLManagedTensorVersioned* tensor, void** out) noexcept {
         if (from.strides != nullptr) {
             Dims strides(from.strides, from.strides + from.ndim);
             for (std::int64_t& stride : strides) {
-                if (__builtin_mul_overflow(stride, dtype.itemsize(), &stride)) throw py::buffer_error("the strides are too large");
+                if (__builtin_mul_overflow(stride, dtype.itemsize(), &stride))
+                    throw py::buffer_error("the strides are too large");
             }
             layout = Layout::strided(shape, strides, dtype.itemsize());
         }
@@ -109,12 +110,8 @@ int current_stream(DLDeviceType, std::int32_t, void** out) noexcept {
     return 0;
 }
 
-constexpr DLPackExchangeAPI kApi{{{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, nullptr},
-                                 allocate,
-                                 from_object,
-                                 to_object,
-                                 borrow,
-                                 current_stream};
+constexpr DLPackExchangeAPI kApi{
+    {{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, nullptr}, allocate, from_object, to_object, borrow, current_stream};
 
 }  // namespace
 

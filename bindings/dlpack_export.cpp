@@ -158,9 +158,8 @@ PyTypeObject* exporter_type() {
              METH_VARARGS | METH_KEYWORDS, nullptr},
             {"__dlpack_device__", exporter_device, METH_NOARGS, nullptr},
             {nullptr, nullptr, 0, nullptr}};
-        static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(exporter_dealloc)},
-                                      {Py_tp_methods, methods},
-                                      {0, nullptr}};
+        static PyType_Slot slots[] = {
+            {Py_tp_dealloc, reinterpret_cast<void*>(exporter_dealloc)}, {Py_tp_methods, methods}, {0, nullptr}};
         static PyType_Spec spec = {"dnnmove._core._Exporter", sizeof(Exporter), 0, Py_TPFLAGS_DEFAULT, slots};
         type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
     }

@@ -112,8 +112,7 @@ PyObject* call_single(Call& call, PyObject* data_object, PyObject* out_object, s
         call.push_data(data);
         call.key.push(0);
         const auto plan = call.plan([&] {
-            return plan_operation(call.op, call.parameters(), layout_of(data), data.itemsize(), nullptr,
-                                  shape_name(name));
+            return plan_operation(call.op, call.parameters(), layout_of(data), data.itemsize(), nullptr, shape_name(name));
         });
         return run_single(*plan, data, nullptr, name, call.threads).release();
     }
@@ -261,8 +260,8 @@ PyObject* broadcast(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
         Values values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         Call call(Op::broadcast);
-        const ops::BroadcastMode mode =
-            values[3] == nullptr ? ops::BroadcastMode::numpy : ops::parse_broadcast_mode(parse_text(values[3], "mode"));
+        const ops::BroadcastMode mode = values[3] == nullptr ? ops::BroadcastMode::numpy
+                                                             : ops::parse_broadcast_mode(parse_text(values[3], "mode"));
         PyObject* mapping = none_is_null(values[2]);
         call.key.push(static_cast<std::int64_t>(mode));
         call.key.push(mapping != nullptr ? 1 : 0);
@@ -283,8 +282,8 @@ PyObject* call_join(Op op, const char* function, const Signature& signature, PyO
     Call call(op);
     // (What a list or tuple has not, takes a microsecond to find out.)
     if (!PyList_Check(values[0]) && !PyTuple_Check(values[0]) && is_array(values[0])) {
-        throw TypeError("arrays must be a list or tuple of arrays, not " + type_name(values[0]) +
-                        ": " + function + "([a, b], axis)");
+        throw TypeError("arrays must be a list or tuple of arrays, not " + type_name(values[0]) + ": " + function +
+                        "([a, b], axis)");
     }
     call.key.push(values[1] == nullptr ? 0 : parse_integer(values[1], "axis"));
     call.close();
@@ -336,9 +335,7 @@ PyObject* stack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* ke
 
 using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 
-PyCFunction as_method(FastFunction function) {
-    return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
+PyCFunction as_method(FastFunction function) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)); }
 
 }  // namespace
 
@@ -354,17 +351,16 @@ PyObject* shuffle_axis_1(PyObject* data, PyObject* group, bool inverse) noexcept
 
 void register_eager(PyObject* module) {
     constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;
-    static PyMethodDef functions[] = {
-        {"shuffle", as_method(shuffle), kFlags, kShuffleDoc},
-        {"shuffle_backward", as_method(shuffle_backward), kFlags, kShuffleBackwardDoc},
-        {"shuffle_channels", as_method(shuffle_channels), kFlags, kShuffleChannelsDoc},
-        {"transpose", as_method(transpose), kFlags, kTransposeDoc},
-        {"variadic_split", as_method(variadic_split), kFlags, kVariadicSplitDoc},
-        {"split", as_method(split), kFlags, kSplitDoc},
-        {"broadcast", as_method(broadcast), kFlags, kBroadcastDoc},
-        {"concat", as_method(concat), kFlags, kConcatDoc},
-        {"stack", as_method(stack), kFlags, kStackDoc},
-        {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef functions[] = {{"shuffle", as_method(shuffle), kFlags, kShuffleDoc},
+                                      {"shuffle_backward", as_method(shuffle_backward), kFlags, kShuffleBackwardDoc},
+                                      {"shuffle_channels", as_method(shuffle_channels), kFlags, kShuffleChannelsDoc},
+                                      {"transpose", as_method(transpose), kFlags, kTransposeDoc},
+                                      {"variadic_split", as_method(variadic_split), kFlags, kVariadicSplitDoc},
+                                      {"split", as_method(split), kFlags, kSplitDoc},
+                                      {"broadcast", as_method(broadcast), kFlags, kBroadcastDoc},
+                                      {"concat", as_method(concat), kFlags, kConcatDoc},
+                                      {"stack", as_method(stack), kFlags, kStackDoc},
+                                      {nullptr, nullptr, 0, nullptr}};
     if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};
 }
 

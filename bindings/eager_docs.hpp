@@ -285,7 +285,8 @@ Examples
 (array([0, 1]), array([2, 3]), array([4, 5]))
 )doc";
 
-inline constexpr const char* kBroadcastDoc = R"doc(broadcast($module, data, target_shape, axes_mapping=None, mode='numpy', *, out=None)
+inline constexpr const char* kBroadcastDoc =
+    R"doc(broadcast($module, data, target_shape, axes_mapping=None, mode='numpy', *, out=None)
 --
 
 Repeat an array along new or length-1 axes until it has the target shape.

@@ -101,7 +101,8 @@ Title title_of(const chain::Step& step) {
         } else {
             value = to_string(argument.value);
         }
-        title.auxiliary += (title.auxiliary.empty() ? "" : " ") + (argument.name.empty() ? "pattern" : argument.name) + ":" + value;
+        title.auxiliary += (title.auxiliary.empty() ? "" : " ") + (argument.name.empty() ? "pattern" : argument.name) + ":" +
+                           value;
     }
     return title;
 }

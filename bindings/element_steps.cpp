@@ -132,10 +132,11 @@ PyObject* byteswap(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
 void register_element_steps(PyObject* chain_type, PyObject* module) {
     add_method(chain_type, "convert", chain_convert, kChainConvertDoc);
     add_method(chain_type, "byteswap", chain_byteswap, kChainByteswapDoc);
-    static PyMethodDef functions[] = {
-        {"convert", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(convert)), METH_FASTCALL | METH_KEYWORDS, kConvertDoc},
-        {"byteswap", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(byteswap)), METH_FASTCALL | METH_KEYWORDS, kByteswapDoc},
-        {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef functions[] = {{"convert", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(convert)),
+                                       METH_FASTCALL | METH_KEYWORDS, kConvertDoc},
+                                      {"byteswap", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(byteswap)),
+                                       METH_FASTCALL | METH_KEYWORDS, kByteswapDoc},
+                                      {nullptr, nullptr, 0, nullptr}};
     if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};
 }
 

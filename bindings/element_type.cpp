@@ -105,7 +105,8 @@ const char* numpy_name(Number number) { return kNames[static_cast<std::size_t>(n
 const ResultType& type_of(Number number) {
     static std::array<ResultType*, dnnmove::kNumbers> types{};
     const auto k = static_cast<std::size_t>(number);
-    if (types[k] == nullptr) types[k] = new ResultType(ResultType::of(PyRef::steal(to_dtype(py::str(kNames[k])).release().ptr())));
+    if (types[k] == nullptr)
+        types[k] = new ResultType(ResultType::of(PyRef::steal(to_dtype(py::str(kNames[k])).release().ptr())));
     return *types[k];
 }
 
@@ -130,8 +131,9 @@ Number number_of(const Operand& array, const char* name) {
     for (std::size_t k = 0; k < kNames.size(); ++k) {
         if (array.has_dtype(type_of(static_cast<Number>(k)).descr())) return static_cast<Number>(k);
     }
-    refuse(name, array.dtype_name(), array.kind() == Operand::Kind::ndarray &&
-                                         py::reinterpret_steal<py::dtype>(array.descr().release()).byteorder() == '>');
+    refuse(
+        name, array.dtype_name(),
+        array.kind() == Operand::Kind::ndarray && py::reinterpret_steal<py::dtype>(array.descr().release()).byteorder() == '>');
 }
 
 Number number_of(const py::dtype& dtype, const char* name) {

@@ -23,15 +23,14 @@ bool shuffle(const DnnmoveArray& x, std::int64_t groups, bool back, DnnmoveAlloc
     const ArrayLayout layout{{x.shape, ndim}, {x.strides, ndim}};
     call.push_data(layout, x.itemsize);
     call.key.push(0);  // no output of the caller's
-    const auto plan =
-        call.plan([&] { return plan_operation(call.op, call.parameters(), layout, x.itemsize, nullptr, "x.shape"); });
+    const auto plan = call.plan(
+        [&] { return plan_operation(call.op, call.parameters(), layout, x.itemsize, nullptr, "x.shape"); });
     const std::int64_t bytes = plan.get()->bytes();
     // So large a result comes from the pool, which the functions of Python take it from.
     if (static_cast<std::size_t>(bytes) >= kPooledBytes) return false;
     const Placement& placement = plan.get()->outputs()[0];
     const auto* src = static_cast<const std::byte*>(x.data);
-    auto* const dst = static_cast<std::byte*>(
-        allocate(context, placement.c_contiguous ? nullptr : placement.strides.data()));
+    auto* const dst = static_cast<std::byte*>(allocate(context, placement.c_contiguous ? nullptr : placement.strides.data()));
     if (bytes == 0) return true;
     if (dst == nullptr) return false;
     plan.get()->program(&src, const_cast<std::byte**>(&dst), 1, call.threads).execute(&src, &dst, call.threads);

@@ -18,7 +18,8 @@ namespace {
 std::shared_ptr<onednn::Engine> make_engine(const py::object& kind_object, const py::object& index) {
     const std::string kind(parse_text(kind_object.ptr(), "kind"));
     if (kind != "cpu") {
-        throw ValueError("kind ('" + kind + "') must be 'cpu': dnnmove moves data of the CPU's memory, and has no other engine");
+        throw ValueError("kind ('" + kind +
+                         "') must be 'cpu': dnnmove moves data of the CPU's memory, and has no other engine");
     }
     const std::int64_t position = parse_integer(index.ptr(), "index");
     const auto count = static_cast<std::int64_t>(onednn::Engine::count());
@@ -46,7 +47,8 @@ int to_positive(const py::object& value, const char* argument) {
 }  // namespace
 
 void register_engine_stream(py::module_& module) {
-    py::class_<onednn::Engine, std::shared_ptr<onednn::Engine>> engine(module, "Engine", R"(Where primitives run (oneDNN: ``engine``).
+    py::class_<onednn::Engine, std::shared_ptr<onednn::Engine>> engine(module, "Engine",
+                                                                       R"(Where primitives run (oneDNN: ``engine``).
 
 Parameters
 ----------
@@ -68,7 +70,8 @@ Engine('cpu', 0)
 >>> dm.Engine.count("cpu")
 1
 )");
-    engine.def(py::init(&make_engine), py::arg("kind") = "cpu", py::arg("index") = 0,
+    engine
+        .def(py::init(&make_engine), py::arg("kind") = "cpu", py::arg("index") = 0,
              "__init__(self, kind='cpu', index=0)\n--\n\n")
         .def_static("count", &count_engines, py::arg("kind") = "cpu", R"(count(kind='cpu')
 --
@@ -90,21 +93,22 @@ Examples
 >>> dm.Engine.count("gpu")
 0
 )")
-        .def_property_readonly("kind", [](const onednn::Engine&) { return "cpu"; }, "The kind of engine: \"cpu\".")
-        .def_property_readonly("index", [](const onednn::Engine&) { return 0; },
-                               "The engine's position among those of its kind: 0.")
-        .def("__reduce__", [](const py::object& self) {
-            return py::make_tuple(py::type::of(self), py::make_tuple("cpu", 0));
-        })
-        .def("__eq__", [](const onednn::Engine&, const py::object& other) -> py::object {
-            if (!py::isinstance<onednn::Engine>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-            return py::bool_(true);
-        })
+        .def_property_readonly(
+            "kind", [](const onednn::Engine&) { return "cpu"; }, "The kind of engine: \"cpu\".")
+        .def_property_readonly(
+            "index", [](const onednn::Engine&) { return 0; }, "The engine's position among those of its kind: 0.")
+        .def("__reduce__", [](const py::object& self) { return py::make_tuple(py::type::of(self), py::make_tuple("cpu", 0)); })
+        .def("__eq__",
+             [](const onednn::Engine&, const py::object& other) -> py::object {
+                 if (!py::isinstance<onednn::Engine>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+                 return py::bool_(true);
+             })
         .def("__hash__", [](const onednn::Engine&) { return 1; })
         .def("__repr__", [](const onednn::Engine&) { return "Engine('cpu', 0)"; });
     present(engine);
 
-    py::class_<onednn::Stream, std::shared_ptr<onednn::Stream>> stream(module, "Stream", R"(An in-order queue of executions (oneDNN: ``stream``).
+    py::class_<onednn::Stream, std::shared_ptr<onednn::Stream>> stream(module, "Stream",
+                                                                       R"(An in-order queue of executions (oneDNN: ``stream``).
 
 Parameters
 ----------
@@ -124,7 +128,8 @@ Examples
 Stream(Engine('cpu', 0))
 >>> stream.wait()
 )");
-    stream.def(py::init([](const py::object& on) { return std::make_shared<onednn::Stream>(to_engine(on)); }),
+    stream
+        .def(py::init([](const py::object& on) { return std::make_shared<onednn::Stream>(to_engine(on)); }),
              py::arg("engine") = py::none(), "__init__(self, engine=None)\n--\n\n")
         .def_property_readonly("engine", &onednn::Stream::engine, "The Engine.")
         .def("wait", &onednn::Stream::wait, py::call_guard<ReleasedGil>(), R"(wait(self)
@@ -137,9 +142,8 @@ Examples
 >>> import dnnmove as dm
 >>> dm.Stream().wait()
 )")
-        .def("__reduce__", [](const py::object& self) {
-            return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("engine")));
-        })
+        .def("__reduce__",
+             [](const py::object& self) { return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("engine"))); })
         .def("__repr__", [](const onednn::Stream&) { return "Stream(Engine('cpu', 0))"; });
     present(stream);
 
@@ -166,9 +170,10 @@ Examples
 >>> dm.onednn_version().split(".")[0]
 '3'
 )");
-    module.def("set_primitive_cache_capacity",
-               [](const py::object& n) { onednn::set_primitive_cache_capacity(to_positive(n, "n")); }, py::arg("n"),
-               R"(set_primitive_cache_capacity(n)
+    module.def(
+        "set_primitive_cache_capacity", [](const py::object& n) { onednn::set_primitive_cache_capacity(to_positive(n, "n")); },
+        py::arg("n"),
+        R"(set_primitive_cache_capacity(n)
 --
 
 Set how many primitives oneDNN keeps for reuse.

@@ -20,8 +20,8 @@ namespace {
 std::string describe(const Operand& array) {
     const Dims shape(array.shape().begin(), array.shape().end());
     const Dims strides(array.strides().begin(), array.strides().end());
-    return "an array of dtype " + array.dtype_name() + ", shape " + to_string(shape) + " and strides " +
-           to_string(strides) + " bytes";
+    return "an array of dtype " + array.dtype_name() + ", shape " + to_string(shape) + " and strides " + to_string(strides) +
+           " bytes";
 }
 
 Memory raw(MemoryDesc desc, py::object owner, void* bytes, bool readonly) {
@@ -51,8 +51,9 @@ std::string way_out(const MemoryDesc& desc, const Operand& array) {
     std::string expected = "an array of dtype " + name_of(desc.dtype) + ", shape " + to_string(desc.layout.dims);
     expected += desc.layout.blocked() ? "" : " and strides " + to_string(desc.layout.strides) + " bytes";
     if (desc.layout.blocked()) expected.clear();
-    throw ValueError("buffer (" + describe(array) + ") must be " + expected + (expected.empty() ? "" : ", or ") + "flat raw bytes of exactly " +
-                     std::to_string(desc.layout.size()) + " bytes, for " + desc.repr() + way_out(desc, array));
+    throw ValueError("buffer (" + describe(array) + ") must be " + expected + (expected.empty() ? "" : ", or ") +
+                     "flat raw bytes of exactly " + std::to_string(desc.layout.size()) + " bytes, for " + desc.repr() +
+                     way_out(desc, array));
 }
 
 }  // namespace
@@ -70,7 +71,8 @@ Memory Memory::of_array(const MemoryDesc& desc, py::handle array, const std::str
     auto held = std::make_unique<Operand>();
     held->read_to_keep(array.ptr(), name);
     const Operand& operand = *held;
-    if (!desc.matches(operand)) throw ValueError(name + " is " + describe(operand) + " but must be as " + desc.repr() + " says");
+    if (!desc.matches(operand))
+        throw ValueError(name + " is " + describe(operand) + " but must be as " + desc.repr() + " says");
     Memory memory{desc, onednn::Engine::cpu(), operand.data(), nullptr, desc.layout.span(), !operand.writeable(), {}};
     memory.first = memory.data + desc.layout.lowest();
     if (!keeper) keeper = py::reinterpret_borrow<py::object>(array);
@@ -150,7 +152,8 @@ bool share_bytes(const Memory& a, const Memory& b) {
 }
 
 void register_memory(py::module_& module) {
-    py::class_<Memory> type(module, "Memory", py::custom_type_setup(&setup_memory_type), R"(A tensor in memory (oneDNN: ``memory``).
+    py::class_<Memory> type(module, "Memory", py::custom_type_setup(&setup_memory_type),
+                            R"(A tensor in memory (oneDNN: ``memory``).
 
 Parameters
 ----------
@@ -196,13 +199,14 @@ Examples
                      throw ValueError("desc has " + std::to_string(desc.layout.ndim()) +
                                       " dimensions, oneDNN objects have at most 12");
                  }
-                 return buffer.is_none() ? Memory::allocate(desc, engine)
-                                         : Memory::over(desc, buffer, engine);
+                 return buffer.is_none() ? Memory::allocate(desc, engine) : Memory::over(desc, buffer, engine);
              }),
              py::arg("desc"), py::arg("engine") = py::none(), py::arg("buffer") = py::none(),
              "__init__(self, desc, engine=None, buffer=None)\n--\n\n")
-        .def_property_readonly("desc", [](const Memory& memory) { return memory.desc; }, "The MemoryDesc.")
-        .def_property_readonly("engine", [](const Memory& memory) { return memory.engine; }, "The Engine.")
+        .def_property_readonly(
+            "desc", [](const Memory& memory) { return memory.desc; }, "The MemoryDesc.")
+        .def_property_readonly(
+            "engine", [](const Memory& memory) { return memory.engine; }, "The Engine.")
         .def("numpy", &Memory::numpy,
              R"(numpy(self)
 --
@@ -228,26 +232,28 @@ Examples
         .def_property_readonly("bytes", &Memory::raw_bytes,
                                "A zero-copy uint8 view of all bytes: ``desc.size`` of them, or, over a strided array, from its "
                                "first byte to its last.")
-        .def_property_readonly("data_handle",
-                               [](const Memory& memory) {
-                                   memory.check_alive();
-                                   return reinterpret_cast<std::uintptr_t>(memory.first);
-                               },
-                               "The address of the first of `bytes` (oneDNN: ``get_data_handle``).")
-        .def("set_data_handle",
-             [](const py::object& self, const py::object& buffer) {
-                 const auto& before = self.cast<const Memory&>();
-                 Memory fresh = Memory::over(before.desc, buffer, before.engine);
+        .def_property_readonly(
+            "data_handle",
+            [](const Memory& memory) {
+                memory.check_alive();
+                return reinterpret_cast<std::uintptr_t>(memory.first);
+            },
+            "The address of the first of `bytes` (oneDNN: ``get_data_handle``).")
+        .def(
+            "set_data_handle",
+            [](const py::object& self, const py::object& buffer) {
+                const auto& before = self.cast<const Memory&>();
+                Memory fresh = Memory::over(before.desc, buffer, before.engine);
                  // Nothing that Python does comes between the two; what was kept is let go of last.
-                 auto& memory = self.cast<Memory&>();
-                 std::swap(memory.data, fresh.data);
-                 std::swap(memory.first, fresh.first);
-                 std::swap(memory.bytes, fresh.bytes);
-                 std::swap(memory.readonly, fresh.readonly);
-                 std::swap(memory.owner, fresh.owner);
-             },
-             py::arg("buffer"),
-             R"(set_data_handle(self, buffer)
+                auto& memory = self.cast<Memory&>();
+                std::swap(memory.data, fresh.data);
+                std::swap(memory.first, fresh.first);
+                std::swap(memory.bytes, fresh.bytes);
+                std::swap(memory.readonly, fresh.readonly);
+                std::swap(memory.owner, fresh.owner);
+            },
+            py::arg("buffer"),
+            R"(set_data_handle(self, buffer)
 --
 
 Give the Memory other bytes (oneDNN: ``set_data_handle``).
@@ -275,9 +281,8 @@ Examples
 >>> mem.numpy().tolist(), mem.data_handle == x.ctypes.data
 ([0, 1, 2], True)
 )")
-        .def("__repr__", [](const Memory& memory) {
-            return "Memory(" + memory.desc.repr() + (memory.readonly ? ", read-only)" : ")");
-        });
+        .def("__repr__",
+             [](const Memory& memory) { return "Memory(" + memory.desc.repr() + (memory.readonly ? ", read-only)" : ")"); });
     define_exports(type);
     define_copies(module, type);
     present(type);

@@ -29,7 +29,8 @@ struct Memory {
     // Owned: 64-byte aligned and zeroed.
     static Memory allocate(MemoryDesc desc, const std::shared_ptr<onednn::Engine>& engine = nullptr);
     // Zero copy over an array that matches `desc`, or over flat raw bytes of exactly its size.
-    static Memory over(const MemoryDesc& desc, pybind11::handle buffer, const std::shared_ptr<onednn::Engine>& engine = nullptr);
+    static Memory over(const MemoryDesc& desc, pybind11::handle buffer,
+                       const std::shared_ptr<onednn::Engine>& engine = nullptr);
     // Over an array of any kind; ValueError or TypeError naming `name` where it does not match `desc`. `keeper` is what
     // keeps the array's bytes, where that is not the array.
     static Memory of_array(const MemoryDesc& desc, pybind11::handle array, const std::string& name,

@@ -43,8 +43,8 @@ std::byte* run_of(const Memory& memory) { return memory.data + memory.desc.layou
 
 // From the first byte of an element to the last.
 py::array span_of(const Memory& memory) {
-    py::array bytes(py::dtype::of<std::uint8_t>(), {static_cast<py::ssize_t>(memory.desc.layout.span())},
-                    {py::ssize_t{1}}, run_of(memory), memory.owner);
+    py::array bytes(py::dtype::of<std::uint8_t>(), {static_cast<py::ssize_t>(memory.desc.layout.span())}, {py::ssize_t{1}},
+                    run_of(memory), memory.owner);
     if (memory.readonly) bytes.attr("setflags")(py::arg("write") = false);
     return bytes;
 }
@@ -66,8 +66,8 @@ py::object attributes_of(const py::object& self) { return py::getattr(self, "__d
 py::object make(const py::handle& type, const MemoryDesc& desc, const std::shared_ptr<onednn::Engine>& engine) {
     const py::handle base = py::type::of<Memory>();
     if (type.is(base)) return py::cast(Memory::allocate(desc, engine));
-    if (!PyType_Check(type.ptr()) || PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()),
-                                                      reinterpret_cast<PyTypeObject*>(base.ptr())) == 0) {
+    if (!PyType_Check(type.ptr()) ||
+        PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), reinterpret_cast<PyTypeObject*>(base.ptr())) == 0) {
         throw TypeError("cls (" + short_repr(type.ptr()) + ") must be Memory or a subclass");
     }
     py::object made = type.attr("__new__")(type);
@@ -79,7 +79,8 @@ py::object copy(const py::object& self) {
     const auto& memory = self.cast<const Memory&>();
     py::object made = make(py::type::of(self), memory.desc, memory.engine);
     copy_into(memory, made.cast<const Memory&>());
-    if (const py::object attributes = attributes_of(self); !attributes.is_none()) made.attr("__dict__").attr("update")(attributes);
+    if (const py::object attributes = attributes_of(self); !attributes.is_none())
+        made.attr("__dict__").attr("update")(attributes);
     return made;
 }
 
@@ -99,9 +100,8 @@ py::object reduce(const py::object& self, const py::object& protocol) {
     memory.check_alive();
     const py::array bytes = payload(memory);
     // From protocol 5 on the pickler may hand the buffer itself to its buffer_callback.
-    const py::object data = protocol.cast<int>() >= 5
-                                ? py::module_::import("pickle").attr("PickleBuffer")(bytes)
-                                : bytes.attr("tobytes")();
+    const py::object data = protocol.cast<int>() >= 5 ? py::module_::import("pickle").attr("PickleBuffer")(bytes)
+                                                      : bytes.attr("tobytes")();
     return py::make_tuple(py::module_::import("dnnmove._core").attr("_restore_memory"),
                           py::make_tuple(py::type::of(self), memory.desc, memory.engine, data), attributes_of(self));
 }

@@ -111,8 +111,8 @@ py::object MemoryDesc::strides() const {
 std::string MemoryDesc::repr() const {
     if (!made.empty()) return made;
     const std::string quote = dtype.has_fields() ? "" : "'";  // a struct's text is a list or a dict
-    std::string text = "MemoryDesc(" + to_string(layout.dims) + ", " + quote +
-                       abbreviated(name_of(dtype), kMostText / 4) + quote;
+    std::string text = "MemoryDesc(" + to_string(layout.dims) + ", " + quote + abbreviated(name_of(dtype), kMostText / 4) +
+                       quote;
     if (!tag.empty()) {
         text += ", '" + tag + "'";
     } else if (!(layout == Layout::dense(layout.dims, layout.itemsize))) {

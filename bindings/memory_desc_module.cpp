@@ -106,7 +106,8 @@ void register_memory_desc(py::module_& module) {
 --
 
 Make a MemoryDesc that no expression of dims, dtype and layout makes, for pickle and copy.
-)", py::arg("state"));
+)",
+               py::arg("state"));
     py::class_<MemoryDesc> type(module, "MemoryDesc", R"(Shape, data type and layout of a tensor (oneDNN: ``memory::desc``).
 
 Parameters
@@ -262,36 +263,46 @@ Examples
 >>> part.numpy().astype(int).tolist()
 [[8, 9, 10], [14, 15, 16]]
 )")
-        .def_property_readonly("format_kind", [](const MemoryDesc&) { return "blocked"; },
-                               "oneDNN's format kind: \"blocked\" for all layouts here, plain ones too.")
-        .def_property_readonly("tag", &tag_of,
-                               "The format tag: the one it was made with, or oneDNN's canonical one; None where the layout has none.")
-        .def_property_readonly("submemory_offset", [](const MemoryDesc& desc) { return desc.layout.offset / desc.layout.itemsize; },
-                               "Elements of the buffer before the first one of a part that `submemory_desc` made; else 0.")
-        .def_property_readonly("dims", [](const MemoryDesc& desc) { return to_tuple(desc.layout.dims); },
-                               "Logical dimensions, in elements.")
-        .def_property_readonly("ndim", [](const MemoryDesc& desc) { return desc.layout.ndim(); },
-                               "Number of dimensions.")
-        .def_property_readonly("dtype", [](const MemoryDesc& desc) { return desc.dtype; }, "The NumPy data type.")
+        .def_property_readonly(
+            "format_kind", [](const MemoryDesc&) { return "blocked"; },
+            "oneDNN's format kind: \"blocked\" for all layouts here, plain ones too.")
+        .def_property_readonly(
+            "tag", &tag_of,
+            "The format tag: the one it was made with, or oneDNN's canonical one; None where the layout has none.")
+        .def_property_readonly(
+            "submemory_offset", [](const MemoryDesc& desc) { return desc.layout.offset / desc.layout.itemsize; },
+            "Elements of the buffer before the first one of a part that `submemory_desc` made; else 0.")
+        .def_property_readonly(
+            "dims", [](const MemoryDesc& desc) { return to_tuple(desc.layout.dims); }, "Logical dimensions, in elements.")
+        .def_property_readonly(
+            "ndim", [](const MemoryDesc& desc) { return desc.layout.ndim(); }, "Number of dimensions.")
+        .def_property_readonly(
+            "dtype", [](const MemoryDesc& desc) { return desc.dtype; }, "The NumPy data type.")
         .def_property_readonly("strides", &MemoryDesc::strides, "Strides in elements; None for a blocked layout.")
-        .def_property_readonly("padded_dims", [](const MemoryDesc& desc) { return to_tuple(desc.layout.padded_dims); },
-                               "Dimensions rounded up to whole blocks, in elements.")
-        .def_property_readonly("inner_blocks", [](const MemoryDesc& desc) { return to_tuple(desc.layout.inner_blocks); },
-                               "Lengths of the inner blocks, outermost first; empty for plain layouts.")
-        .def_property_readonly("inner_indices",
-                               [](const MemoryDesc& desc) { return to_tuple(desc.layout.inner_indices); },
-                               "The dimension that each inner block belongs to.")
-        .def_property_readonly("size", [](const MemoryDesc& desc) { return desc.layout.size(); },
-                               "Bytes of a buffer for the tensor, padding included.")
-        .def_property_readonly("is_dense", [](const MemoryDesc& desc) { return desc.layout.is_dense(); },
-                               "Whether the elements (and block padding) fill their memory without gaps.")
-        .def("__eq__", [](const MemoryDesc& desc, const py::object& other) -> py::object {
-            if (!py::isinstance<MemoryDesc>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-            return py::bool_(desc == other.cast<const MemoryDesc&>());
-        })
-        .def("__hash__", [](const MemoryDesc& desc) {
-            return static_cast<py::ssize_t>(desc.layout.hash() ^ static_cast<std::size_t>(py::hash(desc.dtype)));
-        })
+        .def_property_readonly(
+            "padded_dims", [](const MemoryDesc& desc) { return to_tuple(desc.layout.padded_dims); },
+            "Dimensions rounded up to whole blocks, in elements.")
+        .def_property_readonly(
+            "inner_blocks", [](const MemoryDesc& desc) { return to_tuple(desc.layout.inner_blocks); },
+            "Lengths of the inner blocks, outermost first; empty for plain layouts.")
+        .def_property_readonly(
+            "inner_indices", [](const MemoryDesc& desc) { return to_tuple(desc.layout.inner_indices); },
+            "The dimension that each inner block belongs to.")
+        .def_property_readonly(
+            "size", [](const MemoryDesc& desc) { return desc.layout.size(); },
+            "Bytes of a buffer for the tensor, padding included.")
+        .def_property_readonly(
+            "is_dense", [](const MemoryDesc& desc) { return desc.layout.is_dense(); },
+            "Whether the elements (and block padding) fill their memory without gaps.")
+        .def("__eq__",
+             [](const MemoryDesc& desc, const py::object& other) -> py::object {
+                 if (!py::isinstance<MemoryDesc>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+                 return py::bool_(desc == other.cast<const MemoryDesc&>());
+             })
+        .def("__hash__",
+             [](const MemoryDesc& desc) {
+                 return static_cast<py::ssize_t>(desc.layout.hash() ^ static_cast<std::size_t>(py::hash(desc.dtype)));
+             })
         .def("__repr__", [](const MemoryDesc& desc) { return abbreviated(desc.repr()); })
         .def("_repr_html_", &html_of)
         .def("__reduce__", [](const py::object& self) -> py::tuple {

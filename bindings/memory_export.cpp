@@ -114,16 +114,17 @@ void check_device(const py::object& device) {
     }
 }
 
-py::object to_dlpack(const Memory& memory, const py::object& stream, const py::object& max_version,
-                     const py::object& dl_device, const py::object& copy) {
+py::object to_dlpack(const Memory& memory, const py::object& stream, const py::object& max_version, const py::object& dl_device,
+                     const py::object& copy) {
     if (!stream.is_none()) throw ValueError("stream (" + short_repr(stream.ptr()) + ") must be None: the CPU has no streams");
     const DLPackVersion version = to_version(max_version);
     check_device(dl_device);
     const bool copies = !copy.is_none() && py::bool_(copy);
     const bool versioned = version.major >= 1;
     if (memory.readonly && !versioned && !copies) {
-        throw py::buffer_error("this memory is read-only, which DLPack cannot say before version 1: ask for "
-                               "max_version=(1, 0), or for copy=True");
+        throw py::buffer_error(
+            "this memory is read-only, which DLPack cannot say before version 1: ask for "
+            "max_version=(1, 0), or for copy=True");
     }
     DLManagedTensorVersioned* const tensor = copies ? export_tensor(copy_of(memory)) : export_tensor(memory);
     if (copies) tensor->flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
@@ -141,8 +142,8 @@ DLManagedTensorVersioned* export_tensor(const Memory& memory) {
         throw py::buffer_error("DLPack has no data type for " + name_of(memory.desc.dtype) +
                                ": take numpy(), or the raw .bytes");
     }
-    DLManagedTensorVersioned* const tensor =
-        lend_tensor(memory.owner.ptr(), memory.data, *type, layout.itemsize, layout.dims, layout.strides);
+    DLManagedTensorVersioned* const tensor = lend_tensor(memory.owner.ptr(), memory.data, *type, layout.itemsize, layout.dims,
+                                                         layout.strides);
     // The 8-bit floats came with 1.1; all else is as old as the form.
     if (type->bits == 8 && type->code >= kDLFloat8_e3m4) tensor->version.minor = 1;
     if (memory.readonly) tensor->flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
@@ -236,8 +237,9 @@ Examples
 >>> np.from_dlpack(mem).strides
 (4, 8)
 )")
-        .def("__dlpack_device__", [](const Memory&) { return py::make_tuple(static_cast<int>(kDLCPU), 0); },
-             R"(__dlpack_device__(self)
+        .def(
+            "__dlpack_device__", [](const Memory&) { return py::make_tuple(static_cast<int>(kDLCPU), 0); },
+            R"(__dlpack_device__(self)
 --
 
 Where the elements lie, in DLPack's numbers.

@@ -38,8 +38,7 @@ void deallocate(PyObject* self) {
     PyTypeObject* const type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     // An owner may keep a view that keeps an owner, and so on, as often as somebody likes.
-    Py_TRASHCAN_BEGIN(self, deallocate)
-    {
+    Py_TRASHCAN_BEGIN(self, deallocate) {
         const KeptException kept;
         Owner* const owner = cast(self);
         delete owner->operand;
@@ -55,10 +54,9 @@ PyTypeObject* owner_type() {
                                   {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
                                   {Py_tp_doc, const_cast<char*>("What keeps the bytes of a Memory.")},
                                   {0, nullptr}};
-    static PyType_Spec spec{"dnnmove._core.MemoryOwner", sizeof(Owner), 0,
-                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION |
-                                Py_TPFLAGS_IMMUTABLETYPE,
-                            slots};
+    static PyType_Spec spec{
+        "dnnmove._core.MemoryOwner", sizeof(Owner), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
     static auto* const type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).release());
     return type;
 }

@@ -63,7 +63,8 @@ PYBIND11_MODULE(_core_in_main, module) {
 // pybind11 and NumPy keep what belongs to one interpreter; in another one this would wait for itself for ever.
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-        PyErr_SetString(PyExc_ImportError, "dnnmove cannot be imported in a subinterpreter: NumPy supports the main interpreter only");
+        PyErr_SetString(PyExc_ImportError,
+                        "dnnmove cannot be imported in a subinterpreter: NumPy supports the main interpreter only");
         return nullptr;
     }
     return PyInit__core_in_main();

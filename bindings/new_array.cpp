@@ -31,9 +31,10 @@ PyRef make_without_bytes(PyArray_Descr* descr, std::span<const std::int64_t> sha
 
 }  // namespace
 
-bool NewArray::make(const Operand& like, std::span<const std::int64_t> shape,
-                    std::span<const std::int64_t> strides, const ResultType* type) {
-    if (like.kind() == Operand::Kind::ndarray) return make_ndarray(type == nullptr ? like.descr_ : type->descr(), shape, strides);
+bool NewArray::make(const Operand& like, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                    const ResultType* type) {
+    if (like.kind() == Operand::Kind::ndarray)
+        return make_ndarray(type == nullptr ? like.descr_ : type->descr(), shape, strides);
     const std::int64_t itemsize = type == nullptr ? like.itemsize_ : type->itemsize;
     if (like.kind() == Operand::Kind::memory) {
         const Dims dims(shape.begin(), shape.end());
@@ -52,8 +53,7 @@ bool NewArray::make(const Operand& like, std::span<const std::int64_t> shape,
     return false;
 }
 
-bool NewArray::make_ndarray(PyArray_Descr* descr, std::span<const std::int64_t> shape,
-                            std::span<const std::int64_t> strides) {
+bool NewArray::make_ndarray(PyArray_Descr* descr, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
     if (PyDataType_ELSIZE(descr) == 0 && PyTypeNum_ISSTRING(descr->type_num)) {
         array_ = make_without_bytes(descr, shape);
         return true;
@@ -76,14 +76,14 @@ bool NewArray::make_ndarray(PyArray_Descr* descr, std::span<const std::int64_t> 
     const PyRef held = PyRef::share(pools ? reinterpret_cast<PyObject*>(descr) : nullptr);
     const PooledArrays pooled(bytes);
     Py_INCREF(descr);
-    array_ = checked(PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(shape.size()), dims, steps, nullptr,
-                                          0, nullptr));
+    array_ = checked(
+        PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(shape.size()), dims, steps, nullptr, 0, nullptr));
     data_ = reinterpret_cast<std::byte*>(PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array_.get())));
     return pools;
 }
 
-void NewArray::make_with_gaps(PyArray_Descr* descr, std::span<const std::int64_t> shape,
-                              std::span<const std::int64_t> strides, const Extent& extent) {
+void NewArray::make_with_gaps(PyArray_Descr* descr, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                              const Extent& extent) {
     npy_intp bytes = static_cast<npy_intp>(extent.high - extent.low);
     const PyRef held = PyRef::share(reinterpret_cast<PyObject*>(descr));
     PyRef owner;

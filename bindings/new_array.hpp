@@ -36,10 +36,9 @@ public:
     PyRef finish(const Operand& like);
 
 private:
-    bool make_ndarray(PyArray_Descr* descr, std::span<const std::int64_t> shape,
-                      std::span<const std::int64_t> strides);
-    void make_with_gaps(PyArray_Descr* descr, std::span<const std::int64_t> shape,
-                        std::span<const std::int64_t> strides, const Extent& extent);
+    bool make_ndarray(PyArray_Descr* descr, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
+    void make_with_gaps(PyArray_Descr* descr, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                        const Extent& extent);
     void drop() noexcept;
 
     std::byte* data_ = nullptr;

@@ -171,8 +171,7 @@ const void* address_in_library() { return reinterpret_cast<const void*>(&dnnl_ve
 void set_verbose(std::int64_t level) {
     const bool fits = level >= 0 && level <= std::numeric_limits<int>::max();
     if (!fits || dnnl_set_verbose(static_cast<int>(level)) != dnnl_success) {
-        throw ValueError("level (" + std::to_string(level) + ") must be 0, 1 or 2: oneDNN " + version() +
-                         " has no other");
+        throw ValueError("level (" + std::to_string(level) + ") must be 0, 1 or 2: oneDNN " + version() + " has no other");
     }
 }
 
@@ -185,9 +184,8 @@ int primitive_cache_capacity() {
 }
 
 Engine::Engine(std::size_t index)
-    : impl_(creating("Engine", [index] {
-          return std::make_shared<const Impl>(Impl{dnnl::engine(dnnl::engine::kind::cpu, index)});
-      })) {}
+    : impl_(creating("Engine",
+                     [index] { return std::make_shared<const Impl>(Impl{dnnl::engine(dnnl::engine::kind::cpu, index)}); })) {}
 
 const std::shared_ptr<Engine>& Engine::cpu() {
     // Never destroyed: objects of other threads may outlive static destruction.
@@ -316,16 +314,14 @@ auto made_or_empty(Make make) {
 dnnl::shuffle_forward::primitive_desc forward_pd(const dnnl::engine& cpu, PropKind prop, const dnnl::memory::desc& data,
                                                  int axis, int group_size) {
     const auto kind = prop == PropKind::forward_inference ? dnnl::prop_kind::forward_inference
-                                                           : dnnl::prop_kind::forward_training;
-    return made_or_empty([&] {
-        return dnnl::shuffle_forward::primitive_desc(cpu, kind, data, data, axis, group_size, user_scratchpad());
-    });
+                                                          : dnnl::prop_kind::forward_training;
+    return made_or_empty(
+        [&] { return dnnl::shuffle_forward::primitive_desc(cpu, kind, data, data, axis, group_size, user_scratchpad()); });
 }
 
 // Calls visit(pd) with oneDNN's descriptor of the problem, empty where it has none.
 template <typename Visit>
-void with_pd(const dnnl::engine& cpu, PropKind prop, const dnnl::memory::desc& data, int axis, int group_size,
-             Visit visit) {
+void with_pd(const dnnl::engine& cpu, PropKind prop, const dnnl::memory::desc& data, int axis, int group_size, Visit visit) {
     auto forward = forward_pd(cpu, prop, data, axis, group_size);
     if (prop != PropKind::backward_data) {
         visit(forward);
@@ -351,7 +347,8 @@ void Shuffle::prepare(int threads) const {
             for (int k = 0; k < impl_->position; ++k) pd.next_impl();
             auto made = std::make_unique<const dnnl::primitive>(make_shuffle(pd));
             const dnnl::primitive* before = nullptr;
-            if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel)) static_cast<void>(made.release());
+            if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel))
+                static_cast<void>(made.release());
         });
     });
 }
@@ -367,12 +364,13 @@ void Shuffle::run(const Stream* stream, const std::byte* data, std::byte* result
         std::unordered_map<int, dnnl::memory> args;
         args.emplace(backward ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC, dnnl::memory(impl_->data, impl_->engine, writable(data)));
         args.emplace(backward ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST, dnnl::memory(impl_->data, impl_->engine, result));
-        execute(*impl_->primitive.load(std::memory_order_acquire), impl_->engine, stream, impl_->scratchpad, std::move(args), threads);
+        execute(*impl_->primitive.load(std::memory_order_acquire), impl_->engine, stream, impl_->scratchpad, std::move(args),
+                threads);
     });
 }
 
-std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout& layout, DataType type,
-                              std::size_t axis, std::int64_t group_size) {
+std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout& layout, DataType type, std::size_t axis,
+                              std::int64_t group_size) {
     std::vector<Shuffle> found;
     if (layout.dims[axis] > std::numeric_limits<int>::max()) return found;
     const int group = static_cast<int>(group_size);
@@ -422,7 +420,8 @@ void Reorder::prepare(int threads) const {
         auto made = std::make_unique<const dnnl::primitive>(
             dnnl::reorder(reorder_pd(impl_->engine, impl_->src, impl_->dst, impl_->scales_mask)));
         const dnnl::primitive* before = nullptr;
-        if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel)) static_cast<void>(made.release());
+        if (impl_->primitive.compare_exchange_strong(before, made.get(), std::memory_order_acq_rel))
+            static_cast<void>(made.release());
     });
 }
 
@@ -430,7 +429,8 @@ const std::string& Reorder::info() const { return impl_->info; }
 
 std::int64_t Reorder::scratchpad_bytes() const { return static_cast<std::int64_t>(impl_->scratchpad.get_size()); }
 
-void Reorder::run(const Stream* stream, const std::byte* src, std::byte* dst, const std::vector<float>& scales, int threads) const {
+void Reorder::run(const Stream* stream, const std::byte* src, std::byte* dst, const std::vector<float>& scales,
+                  int threads) const {
     prepare(threads);
     guarded("reorder", [&] {
         std::unordered_map<int, dnnl::memory> args;
@@ -439,9 +439,11 @@ void Reorder::run(const Stream* stream, const std::byte* src, std::byte* dst, co
         if (impl_->scales_mask) {
             const dnnl::memory::desc list({static_cast<dnnl::memory::dim>(scales.size())}, dnnl::memory::data_type::f32,
                                           dnnl::memory::format_tag::a);
-            args.emplace(DNNL_ARG_ATTR_SCALES | DNNL_ARG_SRC, dnnl::memory(list, impl_->engine, const_cast<float*>(scales.data())));
+            args.emplace(DNNL_ARG_ATTR_SCALES | DNNL_ARG_SRC,
+                         dnnl::memory(list, impl_->engine, const_cast<float*>(scales.data())));
         }
-        execute(*impl_->primitive.load(std::memory_order_acquire), impl_->engine, stream, impl_->scratchpad, std::move(args), threads);
+        execute(*impl_->primitive.load(std::memory_order_acquire), impl_->engine, stream, impl_->scratchpad, std::move(args),
+                threads);
     });
 }
 

@@ -117,8 +117,8 @@ private:
 
 // All of oneDNN's implementations, its best first; empty where it has none. `prop` is
 // backward_data for the backward shuffle. The layout must be one that can_describe() takes.
-std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout& layout, DataType type,
-                              std::size_t axis, std::int64_t group_size);
+std::vector<Shuffle> shuffles(const Engine& engine, PropKind prop, const Layout& layout, DataType type, std::size_t axis,
+                              std::int64_t group_size);
 
 // One implementation of one reorder. Immutable; run may be called from many threads at once.
 class Reorder {

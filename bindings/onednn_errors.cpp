@@ -16,8 +16,10 @@ PyObject* error_type = nullptr;
 PyObject* unimplemented_type = nullptr;
 
 PyObject* make_type(const char* name, const char* doc, const py::object& bases) {
-    const py::object type = py::module_::import("builtins").attr("type")(
-        name, bases, py::dict(py::arg("__doc__") = doc, py::arg("__module__") = "dnnmove", py::arg("status") = 0));
+    const py::object type = py::module_::import("builtins")
+                                .attr("type")(name, bases,
+                                              py::dict(py::arg("__doc__") = doc, py::arg("__module__") = "dnnmove",
+                                                       py::arg("status") = 0));
     return py::object(type).release().ptr();
 }
 

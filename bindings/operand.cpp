@@ -78,8 +78,7 @@ void Operand::refuse_objects(const ArgumentName& name) const {
 bool Operand::open_slowly(const ArgumentName& name, Access access) {
     if (PyArray_Check(object_)) {
         if (is_masked(object_)) {
-            throw TypeError(name.text() +
-                            " is a masked array, whose mask would be lost: move its .data and .mask one by one");
+            throw TypeError(name.text() + " is a masked array, whose mask would be lost: move its .data and .mask one by one");
         }
         return true;
     }
@@ -166,8 +165,7 @@ void Operand::open_dlpack(const ArgumentName& name) {
     }
     if (!capsule) refuse(object_, name);
     if (PyCapsule_IsValid(capsule.get(), "dltensor_versioned") != 0) {
-        auto* managed = static_cast<DLManagedTensorVersioned*>(
-            PyCapsule_GetPointer(capsule.get(), "dltensor_versioned"));
+        auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.get(), "dltensor_versioned"));
         if (PyCapsule_SetName(capsule.get(), "used_dltensor_versioned") != 0) throw PythonError{};
         other_.managed = managed;
         if (managed->version.major != DLPACK_MAJOR_VERSION) {
@@ -205,8 +203,7 @@ void Operand::fetch_tensor(const DLTensor& tensor, const ArgumentName& name) {
     other_.dtype = tensor.dtype;
     const int bits = tensor.dtype.bits * tensor.dtype.lanes;
     if (bits == 0 || bits % 8 != 0 || (tensor.dtype.bits < 8 && tensor.dtype.lanes == 1)) {
-        throw TypeError(name.text() + " has dtype " + name_of(tensor.dtype) +
-                        ", whose elements are not whole bytes");
+        throw TypeError(name.text() + " has dtype " + name_of(tensor.dtype) + ", whose elements are not whole bytes");
     }
     itemsize_ = bits / 8;
     ndim_ = static_cast<std::size_t>(tensor.ndim);

@@ -22,7 +22,7 @@ namespace dnnmove {
 namespace python {
 struct Memory;
 struct MemoryDesc;
-}
+}  // namespace python
 
 inline constexpr int kMaxRank = 64;  // NumPy's limit
 

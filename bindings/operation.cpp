@@ -45,7 +45,8 @@ Title title_of(Op op, std::span<const std::int64_t> parameters, std::size_t ndim
         case Op::broadcast: {
             static constexpr const char* kModes[] = {"numpy", "explicit", "bidirectional"};
             const auto rank = static_cast<std::size_t>(parameters[2]);
-            std::string text = std::string("mode:") + kModes[parameters[0]] + " target_shape:" + by_x(list(parameters.subspan(3, rank)));
+            std::string text = std::string("mode:") + kModes[parameters[0]] +
+                               " target_shape:" + by_x(list(parameters.subspan(3, rank)));
             if (parameters[1] != 0) text += " axes_mapping:" + by_x(list(parameters.subspan(3 + rank)));
             return {"broadcast", "undef", text};
         }
@@ -60,12 +61,10 @@ namespace {
 // "out" or "out[3]".
 std::string out_name(std::size_t i, bool sequence) { return sequence ? "out[" + std::to_string(i) + "]" : "out"; }
 
-Placement place_output(const Dims& shape, const ArrayLayout* out, Dims fresh, std::int64_t itemsize,
-                       const std::string& name) {
+Placement place_output(const Dims& shape, const ArrayLayout* out, Dims fresh, std::int64_t itemsize, const std::string& name) {
     if (out == nullptr) return place(shape, std::move(fresh), itemsize);
     if (list(out->shape) != shape) {
-        throw ValueError(name + ".shape " + to_string(list(out->shape)) + " must equal the result's, " +
-                         to_string(shape));
+        throw ValueError(name + ".shape " + to_string(list(out->shape)) + " must equal the result's, " + to_string(shape));
     }
     if (overlaps_itself(out->shape, out->strides, itemsize)) {
         throw ValueError(name + " has elements that share memory (strides " + to_string(list(out->strides)) +
@@ -153,14 +152,13 @@ std::shared_ptr<const CallPlan> plan_operation(Op op, std::span<const std::int64
         if (op == Op::broadcast) check_size(shape, itemsize, "target_shape");
         const Dims fresh = keeps_memory_order(op) ? order_of(data.shape, data.strides, itemsize)
                                                   : dense_strides(shape, itemsize);
-        outputs.push_back(place_output(shape, outs == nullptr ? nullptr : &(*outs)[i], fresh, itemsize,
-                                       out_name(i, sequence)));
+        outputs.push_back(place_output(shape, outs == nullptr ? nullptr : &(*outs)[i], fresh, itemsize, out_name(i, sequence)));
         transfers.push_back({0, static_cast<int>(i), make_nest(views[i], outputs.back().strides)});
     }
     std::vector<Placement> inputs;
     inputs.push_back(place(list(data.shape), list(data.strides), itemsize));
-    return std::make_shared<const CallPlan>(title_of(op, parameters, data.shape.size()), std::move(inputs),
-                                            std::move(outputs), std::move(transfers), tune);
+    return std::make_shared<const CallPlan>(title_of(op, parameters, data.shape.size()), std::move(inputs), std::move(outputs),
+                                            std::move(transfers), tune);
 }
 
 std::shared_ptr<const CallPlan> plan_join(Op op, std::int64_t axis, const std::vector<ArrayLayout>& arrays,

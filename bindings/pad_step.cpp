@@ -40,7 +40,9 @@ std::vector<Dims> pairs_by_axis(PyObject* dict, std::size_t ndim) {
         PyObject* const item = PyList_GET_ITEM(items.get(), i);
         const std::int64_t key = parse_integer(PyTuple_GET_ITEM(item, 0), kAxis);
         const std::size_t axis = ops::normalize_axis(key, ndim, kAxis);
-        if (given[axis]) throw ValueError("pad_width (" + short_repr(dict) + ") must name an axis once, but names " + std::to_string(axis) + " twice");
+        if (given[axis])
+            throw ValueError("pad_width (" + short_repr(dict) + ") must name an axis once, but names " + std::to_string(axis) +
+                             " twice");
         given[axis] = true;
         PyObject* const widths = PyTuple_GET_ITEM(item, 1);
         const std::string name = std::string(kName) + "[" + std::to_string(key) + "]";
@@ -75,7 +77,8 @@ chain::Widths parse_widths(PyObject* object, std::size_t ndim) {
         PyObject* const item = PyTuple_GET_ITEM(items.get(), i);
         const std::string name = std::string(kName) + "[" + std::to_string(i) + "]";
         if (!is_list(item)) {
-            throw TypeError(name + " must be a pair (before, after), as others are, not " + type_name(item) + " (" + short_repr(item) + ")");
+            throw TypeError(name + " must be a pair (before, after), as others are, not " + type_name(item) + " (" +
+                            short_repr(item) + ")");
         }
         pairs.push_back(parse_integers(item, name));
     }
@@ -224,7 +227,8 @@ PyObject* pad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
         }
         return arrays.run(key, [&] {
             // (Of what is not parsed yet only plain integers are read.)
-            return chain::pad(widths ? *widths : parse_widths(values[1], 0), mode, element ? *element : zero(arrays.data().itemsize()));
+            return chain::pad(widths ? *widths : parse_widths(values[1], 0), mode,
+                              element ? *element : zero(arrays.data().itemsize()));
         });
     } catch (...) {
         return set_python_error();

@@ -29,8 +29,8 @@ std::optional<Dims> integers_of_array(PyObject* object, std::string_view name, b
     const bool one = array.ndim() == 0 || (array.ndim() == 1 && array.shape()[0] == 1);
     if (scalar ? !one : array.ndim() != 1) {
         throw ValueError(std::string(name) + " must be " +
-                         (scalar ? "one integer, or an array of shape () or (1,)" : "one-dimensional") +
-                         ", but has shape " + to_string(Dims(array.shape().begin(), array.shape().end())));
+                         (scalar ? "one integer, or an array of shape () or (1,)" : "one-dimensional") + ", but has shape " +
+                         to_string(Dims(array.shape().begin(), array.shape().end())));
     }
     const std::size_t count = array.ndim() == 0 ? 1 : static_cast<std::size_t>(array.shape()[0]);
     Dims values(count);
@@ -103,8 +103,7 @@ std::size_t Signature::misfits(std::size_t count, PyObject* keywords) const {
     return misfits;
 }
 
-void Signature::parse_slowly(PyObject* const* args, std::size_t count, PyObject* keywords,
-                             std::span<PyObject*> values) const {
+void Signature::parse_slowly(PyObject* const* args, std::size_t count, PyObject* keywords, std::span<PyObject*> values) const {
     if (count > positional_) {
         const std::string limit = positional_ == 0   ? "no positional arguments"
                                   : positional_ == 1 ? "at most 1 positional argument"
@@ -141,8 +140,8 @@ void Signature::parse_slowly(PyObject* const* args, std::size_t count, PyObject*
 
 std::int64_t parse_integer_slowly(PyObject* object, std::string_view name, std::optional<std::size_t> position) {
     if (PyBool_Check(object) || PyArray_IsScalar(object, Bool) || !PyIndex_Check(object)) {
-        throw TypeError(place(name, position) + " must be an integer, not " + type_name(object) + " (" +
-                        short_repr(object) + ")");
+        throw TypeError(place(name, position) + " must be an integer, not " + type_name(object) + " (" + short_repr(object) +
+                        ")");
     }
     if (!PyLong_Check(object) && is_array(object)) {
         // An array of one bool has __index__ in some libraries.
@@ -188,8 +187,7 @@ Dims parse_integers(PyObject* object, std::string_view name) {
 
 std::string_view parse_text(PyObject* object, std::string_view name) {
     if (!PyUnicode_Check(object)) {
-        throw TypeError(std::string(name) + " must be a str, not " + type_name(object) + " (" + short_repr(object) +
-                        ")");
+        throw TypeError(std::string(name) + " must be a str, not " + type_name(object) + " (" + short_repr(object) + ")");
     }
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(object, &size);

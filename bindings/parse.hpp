@@ -21,8 +21,7 @@ inline constexpr std::size_t kMaxParameters = 6;
 class Signature {
 public:
     // `function` is what errors call it.
-    Signature(std::string function, std::initializer_list<const char*> names, std::size_t positional,
-              std::size_t required);
+    Signature(std::string function, std::initializer_list<const char*> names, std::size_t positional, std::size_t required);
     // From the text that inspect reads, as in "(self, axis=1, *, tune=False)"; a leading self is no parameter.
     Signature(std::string function, std::string_view text);
 
@@ -62,8 +61,7 @@ private:
 // (AxisError for an axis); `name` is the argument in the message, `position` its place in a list.
 std::int64_t parse_integer_slowly(PyObject* object, std::string_view name, std::optional<std::size_t> position = {});
 
-inline std::int64_t parse_integer(PyObject* object, std::string_view name,
-                                  std::optional<std::size_t> position = {}) {
+inline std::int64_t parse_integer(PyObject* object, std::string_view name, std::optional<std::size_t> position = {}) {
     if (PyLong_CheckExact(object)) {
         int overflow = 0;
         const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);

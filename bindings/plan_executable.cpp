@@ -6,8 +6,7 @@
 
 namespace dnnmove {
 
-void PlanExecutable::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*,
-                         trace::Call* call) const {
+void PlanExecutable::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*, trace::Call* call) const {
     if (plan_->bytes() == 0) return;
     const int threads = get_num_threads();
     if (call != nullptr) {

@@ -64,7 +64,8 @@ struct State {
         const pybind11::dtype& own = executable->sources.front().desc.dtype;
         const auto differs = [&own](const Port& port) { return !port.desc.dtype.equal(own); };
         if (std::any_of(executable->destinations.begin(), executable->destinations.end(), differs)) {
-            for (const Port& port : executable->destinations) types.push_back(ResultType::of(PyRef::share(port.desc.dtype.ptr())));
+            for (const Port& port : executable->destinations)
+                types.push_back(ResultType::of(PyRef::share(port.desc.dtype.ptr())));
         }
     }
     const ResultType* result_type(std::size_t destination) const { return types.empty() ? nullptr : &types[destination]; }
@@ -255,12 +256,13 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
         PyObject* item = PyList_GET_ITEM(items.get(), i);
         if (PyUnicode_Check(PyTuple_GET_ITEM(item, 0))) {
-            throw TypeError("args key (" + short_repr(PyTuple_GET_ITEM(item, 0)) + ") must be an argument's number: " +
-                            (state.sources[0].port->arg == onednn::kArgMultipleSrc
-                                 ? std::string("ARG_MULTIPLE_SRC + i, or ") + (is_split(state) ? "ARG_MULTIPLE_DST + i" : "ARG_DST")
-                             : is_split(state) ? "ARG_SRC, or ARG_MULTIPLE_DST + i"
-                             : state.sources[0].port->arg == onednn::kArgSrc ? "ARG_SRC or ARG_DST"
-                                                                             : "ARG_DIFF_DST or ARG_DIFF_SRC"));
+            throw TypeError(
+                "args key (" + short_repr(PyTuple_GET_ITEM(item, 0)) + ") must be an argument's number: " +
+                (state.sources[0].port->arg == onednn::kArgMultipleSrc
+                     ? std::string("ARG_MULTIPLE_SRC + i, or ") + (is_split(state) ? "ARG_MULTIPLE_DST + i" : "ARG_DST")
+                 : is_split(state)                               ? "ARG_SRC, or ARG_MULTIPLE_DST + i"
+                 : state.sources[0].port->arg == onednn::kArgSrc ? "ARG_SRC or ARG_DST"
+                                                                 : "ARG_DIFF_DST or ARG_DIFF_SRC"));
         }
         const std::int64_t arg = parse_integer(PyTuple_GET_ITEM(item, 0), "args key");
         if (arg == onednn::kArgScratchpad && executable.scratchpad) {
@@ -282,9 +284,7 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
     Operands dsts(count - source_count);
     std::vector<const std::byte*> from(srcs.size());
     std::vector<std::byte*> to(dsts.size());
-    const auto operand_of = [&](std::size_t k) -> Operand& {
-        return k < source_count ? srcs[k] : dsts[k - source_count];
-    };
+    const auto operand_of = [&](std::size_t k) -> Operand& { return k < source_count ? srcs[k] : dsts[k - source_count]; };
     bool again = false;
     for (std::size_t k = 0; k < count; ++k) {
         const std::string& name = port(k).label;
@@ -403,8 +403,8 @@ PyObject* primitive_new(PyTypeObject* type, PyObject* args, PyObject* keywords) 
                 given.push_back(PyDict_GetItem(keywords, PyTuple_GET_ITEM(names.get(), k)));
             }
         }
-        const bool otherwise =
-            described->create_otherwise.misfits(count, names.get()) < described->create.misfits(count, names.get());
+        const bool otherwise = described->create_otherwise.misfits(count, names.get()) <
+                               described->create.misfits(count, names.get());
         std::array<PyObject*, kMaxParameters> values;
         (otherwise ? described->create_otherwise : described->create).parse(given.data(), count, names.get(), values);
         BuiltPrimitive built = described->made.build(values[0]);
@@ -497,9 +497,8 @@ py::object make_primitive_type(py::module_& module, const PrimitiveType& made) {
         {"impl_info_str", primitive_impl_info, nullptr, "The implementation, as \"native:avx512\".", nullptr},
         {"kind", primitive_kind, nullptr, "What it does: \"shuffle\", \"shuffle_channels\", \"transpose\", ...", nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr}};
-    static PyMemberDef members[] = {
-        {"__vectorcalloffset__", T_PYSSIZET, offsetof(Primitive, call), READONLY, nullptr},
-        {nullptr, 0, 0, 0, nullptr}};
+    static PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Primitive, call), READONLY, nullptr},
+                                    {nullptr, 0, 0, 0, nullptr}};
     PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(primitive_new)},
                            {Py_tp_dealloc, reinterpret_cast<void*>(primitive_dealloc)},
                            {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},

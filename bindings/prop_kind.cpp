@@ -35,8 +35,7 @@ void register_prop_kind(py::module_& module) {
     add("forward_inference", PropKind::forward_inference);
     add("forward", PropKind::forward_training);
     add("backward_data", PropKind::backward_data);
-    const py::object made =
-        py::module_::import("enum").attr("IntEnum")("PropKind", members, py::arg("module") = "dnnmove");
+    const py::object made = py::module_::import("enum").attr("IntEnum")("PropKind", members, py::arg("module") = "dnnmove");
     made.attr("__doc__") = kDoc;
     module.attr("PropKind") = made;
     type = py::object(made).release().ptr();

@@ -58,7 +58,8 @@ BuiltPrimitive build(py::handle problem) {
 }
 
 // A copy goes on from the implementation at which the original was, where it has that too.
-PrimitiveDesc restored(const py::object& desc, const py::object& engine, const std::string& choice, const std::string& current) {
+PrimitiveDesc restored(const py::object& desc, const py::object& engine, const std::string& choice,
+                       const std::string& current) {
     ReorderPd pd(desc.cast<const Desc&>().value, engine.cast<std::shared_ptr<onednn::Engine>>(), choice);
     ReorderPd moved = pd;
     while (moved.implementations().current().name != current) {
@@ -77,14 +78,20 @@ void define_common(Class& type) {
             return object.value;
         }
     };
-    type.def_property_readonly("src_desc", [desc_of](const Object& object) { return desc_of(object).src; }, "MemoryDesc of the input.")
-        .def_property_readonly("dst_desc", [desc_of](const Object& object) { return desc_of(object).dst; }, "MemoryDesc of the output.")
-        .def_property_readonly("scales", [desc_of](const Object& object) { return scales_of(desc_of(object)); },
-                               "None, the factor of all numbers, or a tuple of one for each position of `axis`.")
-        .def_property_readonly("axis", [desc_of](const Object& object) -> py::object {
-            const ReorderDesc& desc = desc_of(object);
-            return desc.scaled_along_axis() ? py::object(py::int_(desc.axis)) : py::object(py::none());
-        }, "The axis along which several scales lie, non-negative; None where they are not several.")
+    type.def_property_readonly(
+            "src_desc", [desc_of](const Object& object) { return desc_of(object).src; }, "MemoryDesc of the input.")
+        .def_property_readonly(
+            "dst_desc", [desc_of](const Object& object) { return desc_of(object).dst; }, "MemoryDesc of the output.")
+        .def_property_readonly(
+            "scales", [desc_of](const Object& object) { return scales_of(desc_of(object)); },
+            "None, the factor of all numbers, or a tuple of one for each position of `axis`.")
+        .def_property_readonly(
+            "axis",
+            [desc_of](const Object& object) -> py::object {
+                const ReorderDesc& desc = desc_of(object);
+                return desc.scaled_along_axis() ? py::object(py::int_(desc.axis)) : py::object(py::none());
+            },
+            "The axis along which several scales lie, non-negative; None where they are not several.")
         .def("_repr_html_", &html_of);
     present(type);
 }
@@ -98,7 +105,8 @@ void register_reorder_primitive(py::module_& module) {
     desc.def(py::init([](Object src, Object dst, Object scales, Object axis) {
                  const MemoryDesc& from = to_memory_desc(src, "src_desc");
                  const MemoryDesc& to = to_memory_desc(dst, "dst_desc");
-                 return Desc{ReorderDesc::make(from, to, parse_factor(scales.ptr(), "scales"), parse_integer(axis.ptr(), "axis"))};
+                 return Desc{
+                     ReorderDesc::make(from, to, parse_factor(scales.ptr(), "scales"), parse_integer(axis.ptr(), "axis"))};
              }),
              py::arg("src_desc"), py::arg("dst_desc"), py::arg("scales") = py::none(), py::arg("axis") = 1,
              "__init__(self, src_desc, dst_desc, scales=None, axis=1)\n--\n\n")
@@ -113,28 +121,37 @@ void register_reorder_primitive(py::module_& module) {
            }),
            py::arg("desc"), py::arg("engine") = py::none(), py::arg("implementation") = "auto",
            "__init__(self, desc, engine=None, implementation='auto')\n--\n\n")
-        .def_property_readonly("scratchpad_desc", [](const PrimitiveDesc& self) {
-            return MemoryDesc::dense({self.value.scratchpad_bytes()}, py::dtype::of<std::uint8_t>());
-        }, "MemoryDesc of oneDNN's scratch memory; every execution brings its own.")
-        .def_property_readonly("engine", [](const PrimitiveDesc& self) { return self.value.engine(); }, "The Engine.")
-        .def_property_readonly("implementations", [](const PrimitiveDesc& self) { return self.value.implementations().names(); },
-                               "What can run the problem, best first: \"native:<isa>\", \"onednn:<impl_info_str>\".")
-        .def_property_readonly("impl_info_str", [](const PrimitiveDesc& self) { return self.value.implementations().current().name; },
-                               "The current implementation.")
-        .def("next_impl", [](PrimitiveDesc& self) { return self.value.implementations().next(); }, kReorderNextDoc)
-        .def("__reduce__", [](const py::object& self) {
-            const ReorderPd& value = self.cast<const PrimitiveDesc&>().value;
-            return py::make_tuple(py::module_::import("dnnmove._core").attr("_restore_reorder"),
-                                  py::make_tuple(Desc{value.desc()}, value.engine(), value.implementations().choice(),
-                                                 value.implementations().current().name));
-        })
+        .def_property_readonly(
+            "scratchpad_desc",
+            [](const PrimitiveDesc& self) {
+                return MemoryDesc::dense({self.value.scratchpad_bytes()}, py::dtype::of<std::uint8_t>());
+            },
+            "MemoryDesc of oneDNN's scratch memory; every execution brings its own.")
+        .def_property_readonly(
+            "engine", [](const PrimitiveDesc& self) { return self.value.engine(); }, "The Engine.")
+        .def_property_readonly(
+            "implementations", [](const PrimitiveDesc& self) { return self.value.implementations().names(); },
+            "What can run the problem, best first: \"native:<isa>\", \"onednn:<impl_info_str>\".")
+        .def_property_readonly(
+            "impl_info_str", [](const PrimitiveDesc& self) { return self.value.implementations().current().name; },
+            "The current implementation.")
+        .def(
+            "next_impl", [](PrimitiveDesc& self) { return self.value.implementations().next(); }, kReorderNextDoc)
+        .def("__reduce__",
+             [](const py::object& self) {
+                 const ReorderPd& value = self.cast<const PrimitiveDesc&>().value;
+                 return py::make_tuple(py::module_::import("dnnmove._core").attr("_restore_reorder"),
+                                       py::make_tuple(Desc{value.desc()}, value.engine(), value.implementations().choice(),
+                                                      value.implementations().current().name));
+             })
         .def("__repr__", [](const PrimitiveDesc& self) {
             return abbreviated("<Reorder.PrimitiveDesc of " + problem_of(self.value.desc()) + ": " +
                                self.value.implementations().current().name + ">");
         });
     define_common(desc);
     define_common(pd);
-    module.def("_restore_reorder", &restored, "_restore_reorder(desc, engine, choice, current)\n--\n\nMake a PrimitiveDesc as a pickle says.");
+    module.def("_restore_reorder", &restored,
+               "_restore_reorder(desc, engine, choice, current)\n--\n\nMake a PrimitiveDesc as a pickle says.");
 }
 
 }  // namespace dnnmove::python

@@ -20,7 +20,8 @@ constexpr std::size_t kMaxDims = 12;
 
 class OneDnnReorder final : public Executable {
 public:
-    OneDnnReorder(onednn::Reorder reorder, std::vector<float> scales) : reorder_(std::move(reorder)), scales_(std::move(scales)) {
+    OneDnnReorder(onednn::Reorder reorder, std::vector<float> scales)
+        : reorder_(std::move(reorder)), scales_(std::move(scales)) {
         reorder_.prepare(get_num_threads());
     }
 
@@ -50,8 +51,8 @@ private:
 
 void check_rank(const MemoryDesc& desc, const char* name) {
     if (desc.layout.ndim() <= kMaxDims) return;
-    throw ValueError(std::string(name) + " has " + std::to_string(desc.layout.ndim()) + " dimensions, oneDNN objects have at most " +
-                     std::to_string(kMaxDims));
+    throw ValueError(std::string(name) + " has " + std::to_string(desc.layout.ndim()) +
+                     " dimensions, oneDNN objects have at most " + std::to_string(kMaxDims));
 }
 
 std::vector<Implementations<onednn::Reorder>::Candidate> candidates_of(const ReorderDesc& desc, const onednn::Engine& engine) {
@@ -108,7 +109,8 @@ std::int64_t ReorderPd::scratchpad_bytes() const {
 }
 
 std::shared_ptr<const Executable> ReorderPd::build() const {
-    Title title{"reorder", "undef", desc_.scaled() ? "attr-scales:src:" + std::to_string(desc_.scaled_along_axis() ? 1 << desc_.axis : 0) : ""};
+    Title title{"reorder", "undef",
+                desc_.scaled() ? "attr-scales:src:" + std::to_string(desc_.scaled_along_axis() ? 1 << desc_.axis : 0) : ""};
     std::shared_ptr<Executable> executable;
     if (const auto& reorder = implementations_.current().onednn) {
         std::vector<float> scales;
@@ -119,13 +121,16 @@ std::shared_ptr<const Executable> ReorderPd::build() const {
     } else {
         chain::Finish finish;
         if (desc_.scaled() || !desc_.src.dtype.equal(desc_.dst.dtype)) {
-            const chain::Conversion conversion{number_of(desc_.src.dtype, "src_desc.dtype"), number_of(desc_.dst.dtype, "dst_desc.dtype"),
-                                               desc_.scales, {}, static_cast<std::int64_t>(desc_.axis)};
+            const chain::Conversion conversion{number_of(desc_.src.dtype, "src_desc.dtype"),
+                                               number_of(desc_.dst.dtype, "dst_desc.dtype"),
+                                               desc_.scales,
+                                               {},
+                                               static_cast<std::int64_t>(desc_.axis)};
             finish = chain::finish_of(nullptr, &conversion, desc_.dst.layout.ndim(), desc_.src.layout.itemsize);
         }
-        executable = std::make_shared<PlanExecutable>(std::make_shared<const CallPlan>(
-            std::move(title), std::vector<Placement>{}, std::vector<Placement>{},
-            reorder_transfers(desc_.src.layout, desc_.dst.layout, finish.sink, finish.axis)));
+        executable = std::make_shared<PlanExecutable>(
+            std::make_shared<const CallPlan>(std::move(title), std::vector<Placement>{}, std::vector<Placement>{},
+                                             reorder_transfers(desc_.src.layout, desc_.dst.layout, finish.sink, finish.axis)));
     }
     executable->sources.push_back(Port{onednn::kArgSrc, "src", desc_.src});
     executable->destinations.push_back(Port{onednn::kArgDst, "dst", desc_.dst});

@@ -10,16 +10,15 @@ namespace dnnmove {
 namespace {
 
 // NumPy's own count of the bytes of `free` is of no use: the pool knows what it gave.
-PyDataMem_Handler handler = {
-    "dnnmove_pool",
-    1,
-    {nullptr, [](void*, std::size_t bytes) { return allocate_buffer(bytes); },
-     [](void*, std::size_t count, std::size_t size) -> void* {
-         std::size_t bytes = 0;
-         return __builtin_mul_overflow(count, size, &bytes) ? nullptr : allocate_zeroed_buffer(bytes);
-     },
-     [](void*, void* data, std::size_t bytes) { return resize_buffer(data, bytes); },
-     [](void*, void* data, std::size_t) { free_buffer(data); }}};
+PyDataMem_Handler handler = {"dnnmove_pool",
+                             1,
+                             {nullptr, [](void*, std::size_t bytes) { return allocate_buffer(bytes); },
+                              [](void*, std::size_t count, std::size_t size) -> void* {
+                                  std::size_t bytes = 0;
+                                  return __builtin_mul_overflow(count, size, &bytes) ? nullptr : allocate_zeroed_buffer(bytes);
+                              },
+                              [](void*, void* data, std::size_t bytes) { return resize_buffer(data, bytes); },
+                              [](void*, void* data, std::size_t) { free_buffer(data); }}};
 
 // Never destroyed: arrays may outlive the module.
 PyObject* capsule() {

@@ -144,14 +144,14 @@ Examples
         "Return the text, its middle left out where it is longer than any message or repr is.");
     module.def("_buffer_pool", buffer_pool, "Return the state of the pool of result buffers, None where it is off.");
     module.def("_cached_plans", [] { return cached_plans().plans; }, "Return the number of plans in the shared cache.");
-    module.def(
-        "_cached_plan_bytes", [] { return cached_plans().bytes; }, "Return the bytes that the shared cache holds.");
+    module.def("_cached_plan_bytes", [] { return cached_plans().bytes; }, "Return the bytes that the shared cache holds.");
     py::class_<ThreadLimit> limit(module, "num_threads",
-                            "Context manager: calls of this thread use at most `n` threads inside.\n\n"
-                            "Parameters\n----------\nn : int\n    In [1, 4096].\n\n"
-                            "Examples\n--------\n>>> import dnnmove as dm\n>>> with dm.num_threads(1):\n"
-                            "...     dm.get_num_threads()\n1");
-    limit.def(py::init([](py::handle n) { return ThreadLimit(parse_threads(n.ptr(), "n")); }), py::arg("n"),
+                                  "Context manager: calls of this thread use at most `n` threads inside.\n\n"
+                                  "Parameters\n----------\nn : int\n    In [1, 4096].\n\n"
+                                  "Examples\n--------\n>>> import dnnmove as dm\n>>> with dm.num_threads(1):\n"
+                                  "...     dm.get_num_threads()\n1");
+    limit
+        .def(py::init([](py::handle n) { return ThreadLimit(parse_threads(n.ptr(), "n")); }), py::arg("n"),
              "__init__(self, n)\n--\n\n")
         .def("__enter__",
              [](py::object self) {

@@ -24,9 +24,7 @@ const char* const kVariable = "DNNMOVE_IMPLEMENTATION";
 
 class OneDnnShuffle final : public Executable {
 public:
-    explicit OneDnnShuffle(onednn::Shuffle shuffle) : shuffle_(std::move(shuffle)) {
-        shuffle_.prepare(get_num_threads());
-    }
+    explicit OneDnnShuffle(onednn::Shuffle shuffle) : shuffle_(std::move(shuffle)) { shuffle_.prepare(get_num_threads()); }
 
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream,
              trace::Call* call) const override {
@@ -97,8 +95,8 @@ ShuffleDesc ShuffleDesc::make(onednn::PropKind prop, const MemoryDesc& data, std
     const std::string dim = ops::named(name + ".dims", position, length);
     if (length == 0) throw ValueError(dim + " must be at least 1: there is nothing to shuffle");
     if (group_size < 1 || group_size > length) {
-        throw ValueError(ops::named("group_size", group_size) + " must lie in [1, " + std::to_string(length) +
-                         "] and divide " + dim);
+        throw ValueError(ops::named("group_size", group_size) + " must lie in [1, " + std::to_string(length) + "] and divide " +
+                         dim);
     }
     if (length % group_size != 0) throw ValueError(ops::named("group_size", group_size) + " must divide " + dim);
     if (layout.self_overlaps()) {
@@ -143,9 +141,9 @@ std::shared_ptr<const Executable> ShufflePd::build() const {
         executable->title = std::move(title);
     } else {
         const std::int64_t group = desc_.backward() ? layout.dims[desc_.axis] / desc_.group_size : desc_.group_size;
-        executable = std::make_shared<PlanExecutable>(std::make_shared<const CallPlan>(
-            std::move(title), std::vector<Placement>{}, std::vector<Placement>{},
-            shuffle_transfers(layout, desc_.axis, group), desc_.tune));
+        executable = std::make_shared<PlanExecutable>(
+            std::make_shared<const CallPlan>(std::move(title), std::vector<Placement>{}, std::vector<Placement>{},
+                                             shuffle_transfers(layout, desc_.axis, group), desc_.tune));
     }
     if (desc_.backward()) {
         executable->sources.push_back(Port{onednn::kArgDiffDst, "diff_dst", desc_.data});

@@ -65,7 +65,9 @@ void check_hint(const ShuffleDesc& desc, const py::object& hint) {
     }
     const ShuffleDesc& forward = hint.cast<const PrimitiveDesc<false>&>().value.desc();
     const auto check = [](const char* what, const std::string& theirs, const std::string& ours) {
-        if (theirs != ours) throw ValueError("hint_fwd_pd." + std::string(what) + " (" + theirs + ") must be the backward desc's (" + ours + ")");
+        if (theirs != ours)
+            throw ValueError("hint_fwd_pd." + std::string(what) + " (" + theirs + ") must be the backward desc's (" + ours +
+                             ")");
     };
     check("axis", std::to_string(forward.axis), std::to_string(desc.axis));
     check("group_size", std::to_string(forward.group_size), std::to_string(desc.group_size));
@@ -82,16 +84,19 @@ void define_common(Class& type) {
             return object.value;
         }
     };
-    type.def_property_readonly("prop_kind", [desc_of](const Object& object) { return to_python(desc_of(object).prop); }, "The PropKind.")
-        .def_property_readonly("axis", [desc_of](const Object& object) { return desc_of(object).axis; },
-                               "The shuffled axis, non-negative.")
-        .def_property_readonly("group_size", [desc_of](const Object& object) { return desc_of(object).group_size; },
-                               "The size of one group (not the number of groups).")
-        .def_property_readonly(kBackward ? "diff_dst_desc" : "src_desc",
-                               [desc_of](const Object& object) { return desc_of(object).data; }, "MemoryDesc of the input.")
-        .def_property_readonly(kBackward ? "diff_src_desc" : "dst_desc",
-                               [desc_of](const Object& object) { return desc_of(object).data; },
-                               "MemoryDesc of the output: the input's.");
+    type.def_property_readonly(
+            "prop_kind", [desc_of](const Object& object) { return to_python(desc_of(object).prop); }, "The PropKind.")
+        .def_property_readonly(
+            "axis", [desc_of](const Object& object) { return desc_of(object).axis; }, "The shuffled axis, non-negative.")
+        .def_property_readonly(
+            "group_size", [desc_of](const Object& object) { return desc_of(object).group_size; },
+            "The size of one group (not the number of groups).")
+        .def_property_readonly(
+            kBackward ? "diff_dst_desc" : "src_desc", [desc_of](const Object& object) { return desc_of(object).data; },
+            "MemoryDesc of the input.")
+        .def_property_readonly(
+            kBackward ? "diff_src_desc" : "dst_desc", [desc_of](const Object& object) { return desc_of(object).data; },
+            "MemoryDesc of the output: the input's.");
 }
 
 std::string name_of(bool backward) { return backward ? "ShuffleBackward" : "ShuffleForward"; }
@@ -169,11 +174,13 @@ void define_forward(py::class_<Desc<false>>& desc, py::class_<PrimitiveDesc<fals
     desc.def("__reduce__", [](const py::object& self) {
         const ShuffleDesc& problem = self.cast<const Desc<false>&>().value;
         return made_again(py::type::of(self),
-                          py::make_tuple(to_python(problem.prop), problem.data, problem.axis, problem.group_size), problem.tune);
+                          py::make_tuple(to_python(problem.prop), problem.data, problem.axis, problem.group_size),
+                          problem.tune);
     });
     pd.def(py::init([](Object problem, Object engine, Object implementation) {
                refuse_engine(problem, "prop_kind, src_desc, dst_desc, axis and group_size");
-               return make_pd<false>(to_object<Desc<false>>(problem, "desc", "ShuffleForward.Desc").value, engine, implementation);
+               return make_pd<false>(to_object<Desc<false>>(problem, "desc", "ShuffleForward.Desc").value, engine,
+                                     implementation);
            }),
            py::arg("desc"), py::arg("engine") = py::none(), py::arg("implementation") = "auto",
            "__init__(self, desc, engine=None, implementation='auto')\n--\n\n");
@@ -203,7 +210,8 @@ void define_backward(py::class_<Desc<true>>& desc, py::class_<PrimitiveDesc<true
              py::arg("diff_data_desc"), py::arg("axis"), py::arg("group_size"), py::kw_only(), py::arg("tune") = false,
              "__init__(self, diff_data_desc, axis, group_size, *, tune=False)\n--\n\n");
     desc.def("_repr_html_", &html_of);
-    desc.def("__repr__", [](const Desc<true>& self) { return abbreviated("ShuffleBackward.Desc(" + problem_of(self.value) + ")"); });
+    desc.def("__repr__",
+             [](const Desc<true>& self) { return abbreviated("ShuffleBackward.Desc(" + problem_of(self.value) + ")"); });
     desc.def("__reduce__", [](const py::object& self) {
         const ShuffleDesc& problem = self.cast<const Desc<true>&>().value;
         return made_again(py::type::of(self), py::make_tuple(problem.data, problem.axis, problem.group_size), problem.tune);
@@ -232,8 +240,8 @@ void define_backward(py::class_<Desc<true>>& desc, py::class_<PrimitiveDesc<true
            "implementation='auto', tune=False)\n--\n\n");
     pd.def("__reduce__", [](const py::object& self) {
         const ShufflePd& value = self.cast<const PrimitiveDesc<true>&>().value;
-        return made_at(py::type::of(self),
-                       py::make_tuple(Desc<true>{value.desc()}, value.engine(), py::none(), value.choice()), value.info());
+        return made_at(py::type::of(self), py::make_tuple(Desc<true>{value.desc()}, value.engine(), py::none(), value.choice()),
+                       value.info());
     });
 }
 
@@ -241,9 +249,8 @@ template <bool kBackward>
 void define(py::module_& module) {
     using DescT = Desc<kBackward>;
     using PdT = PrimitiveDesc<kBackward>;
-    const py::object primitive = make_primitive_type(
-        module, {kBackward ? "ShuffleBackward" : "ShuffleForward", "shuffle", "pd", kBackward ? kBackwardDoc : kForwardDoc,
-                 build<kBackward>});
+    const py::object primitive = make_primitive_type(module, {kBackward ? "ShuffleBackward" : "ShuffleForward", "shuffle", "pd",
+                                                              kBackward ? kBackwardDoc : kForwardDoc, build<kBackward>});
     py::class_<DescT> desc(primitive, "Desc", kBackward ? kBackwardDescDoc : kForwardDescDoc);
     py::class_<PdT> pd(primitive, "PrimitiveDesc", kBackward ? kBackwardPdDoc : kForwardPdDoc);
     if constexpr (kBackward) {
@@ -253,17 +260,19 @@ void define(py::module_& module) {
     }
     define_common<kBackward>(desc);
     define_common<kBackward>(pd);
-    pd.def_property_readonly("scratchpad_desc",
-                             [](const PdT& self) {
-                                 return MemoryDesc::dense({self.value.scratchpad_bytes()}, py::dtype::of<std::uint8_t>());
-                             },
-                             "MemoryDesc of oneDNN's scratch memory; every execution brings its own.")
-        .def_property_readonly("engine", [](const PdT& self) { return self.value.engine(); }, "The Engine.")
-        .def_property_readonly("implementations", [](const PdT& self) { return self.value.implementations(); },
-                               "What can run the problem, best first: \"native:<isa>\", \"onednn:<impl_info_str>\".")
-        .def_property_readonly("impl_info_str", [](const PdT& self) { return self.value.info(); },
-                               "The current implementation.")
-        .def("next_impl", [](PdT& self) { return self.value.next(); }, R"(next_impl(self)
+    pd.def_property_readonly(
+          "scratchpad_desc",
+          [](const PdT& self) { return MemoryDesc::dense({self.value.scratchpad_bytes()}, py::dtype::of<std::uint8_t>()); },
+          "MemoryDesc of oneDNN's scratch memory; every execution brings its own.")
+        .def_property_readonly(
+            "engine", [](const PdT& self) { return self.value.engine(); }, "The Engine.")
+        .def_property_readonly(
+            "implementations", [](const PdT& self) { return self.value.implementations(); },
+            "What can run the problem, best first: \"native:<isa>\", \"onednn:<impl_info_str>\".")
+        .def_property_readonly(
+            "impl_info_str", [](const PdT& self) { return self.value.info(); }, "The current implementation.")
+        .def(
+            "next_impl", [](PdT& self) { return self.value.next(); }, R"(next_impl(self)
 --
 
 Move to the next implementation.

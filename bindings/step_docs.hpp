@@ -11,70 +11,63 @@ struct StepDoc {
     const char* example;     // of the eager function; where there is none, of the method, or empty
 };
 
-inline constexpr StepDoc kShuffleStep{
-    "Shuffle one axis in oneDNN's meaning: `group_size` is the size of one group.",
-    R"(axis : int
+inline constexpr StepDoc kShuffleStep{"Shuffle one axis in oneDNN's meaning: `group_size` is the size of one group.",
+                                      R"(axis : int
     In [-ndim, ndim).
 group_size : int
     Divides the axis.
 )",
-    "", "", ""};
+                                      "", "", ""};
 
-inline constexpr StepDoc kShuffleChannelsStep{
-    "Shuffle channels in OpenVINO's meaning: `group` is the number of groups.",
-    R"(axis : int, default 1
+inline constexpr StepDoc kShuffleChannelsStep{"Shuffle channels in OpenVINO's meaning: `group` is the number of groups.",
+                                              R"(axis : int, default 1
     In [-ndim, ndim).
 group : int, default 1
     Divides the axis.
 )",
-    "", "", ""};
+                                              "", "", ""};
 
-inline constexpr StepDoc kTransposeStep{
-    "Permute the axes.",
-    R"(input_order : sequence of int, default ()
+inline constexpr StepDoc kTransposeStep{"Permute the axes.",
+                                        R"(input_order : sequence of int, default ()
     A permutation of the axes, negative ones count from the end; empty reverses them.
 )",
-    "", "", ""};
+                                        "", "", ""};
 
-inline constexpr StepDoc kVariadicSplitStep{
-    "Split one axis into parts of given lengths; further steps apply to every part.",
-    R"(axis : int
+inline constexpr StepDoc kVariadicSplitStep{"Split one axis into parts of given lengths; further steps apply to every part.",
+                                            R"(axis : int
     In [-ndim, ndim).
 split_lengths : sequence of int
     At least 0 each; one may be -1, which takes what is left.
 )",
-    "", "", ""};
+                                            "", "", ""};
 
-inline constexpr StepDoc kSplitStep{
-    "Split one axis into equal parts; further steps apply to every part.",
-    R"(axis : int
+inline constexpr StepDoc kSplitStep{"Split one axis into equal parts; further steps apply to every part.",
+                                    R"(axis : int
     In [-ndim, ndim).
 num_splits : int
     Divides the axis.
 )",
-    "", "", ""};
+                                    "", "", ""};
 
-inline constexpr StepDoc kBroadcastStep{
-    "Repeat the data to a shape.",
-    R"(target_shape : sequence of int
+inline constexpr StepDoc kBroadcastStep{"Repeat the data to a shape.",
+                                        R"(target_shape : sequence of int
     Lengths of at least 0.
 axes_mapping : sequence of int, optional
     For ``mode="explicit"``: the axis of the target that each axis becomes.
 mode : {"numpy", "explicit", "bidirectional"}, default "numpy"
     How the shapes are matched.
 )",
-    "", "", ""};
+                                        "", "", ""};
 
-inline constexpr StepDoc kReshapeStep{
-    "Change the shape; the row-major order of the elements stays.",
-    R"(shape : sequence of int
+inline constexpr StepDoc kReshapeStep{"Change the shape; the row-major order of the elements stays.",
+                                      R"(shape : sequence of int
     As many elements as before; one length may be -1, which takes what is left.
 )",
-    R"(ValueError
+                                      R"(ValueError
     The shape holds another number of elements.
 )",
-    "",
-    R"(>>> dm.Chain.of(np.zeros((2, 3, 4))).reshape((-1, 4)).dst_desc.dims
+                                      "",
+                                      R"(>>> dm.Chain.of(np.zeros((2, 3, 4))).reshape((-1, 4)).dst_desc.dims
 (6, 4)
 )"};
 
@@ -155,160 +148,149 @@ inline constexpr const char* kAxisErrors = R"(numpy.exceptions.AxisError
     An axis lies outside [-ndim, ndim).
 )";
 
-inline constexpr StepDoc kSqueezeStep{
-    "Drop axes of length 1.",
-    R"(axis : int or sequence of int, optional
+inline constexpr StepDoc kSqueezeStep{"Drop axes of length 1.",
+                                      R"(axis : int or sequence of int, optional
     Which; all axes of length 1 by default.
 )",
-    R"(ValueError
+                                      R"(ValueError
     A named axis has another length, or is named twice.
 numpy.exceptions.AxisError
     An axis lies outside [-ndim, ndim).
 )",
-    "As ``numpy.squeeze``.",
-    R"(>>> dm.squeeze(np.zeros((1, 3, 1)), axis=0).shape
+                                      "As ``numpy.squeeze``.",
+                                      R"(>>> dm.squeeze(np.zeros((1, 3, 1)), axis=0).shape
 (3, 1)
 )"};
 
-inline constexpr StepDoc kExpandDimsStep{
-    "Put in axes of length 1.",
-    R"(axis : int or sequence of int
+inline constexpr StepDoc kExpandDimsStep{"Put in axes of length 1.",
+                                         R"(axis : int or sequence of int
     Where they are in the result, negative ones from its end.
 )",
-    R"(ValueError
+                                         R"(ValueError
     An axis is named twice.
 numpy.exceptions.AxisError
     An axis lies outside the result.
 )",
-    "As ``numpy.expand_dims``.",
-    R"(>>> dm.expand_dims(np.zeros((2, 3)), axis=(0, -1)).shape
+                                         "As ``numpy.expand_dims``.",
+                                         R"(>>> dm.expand_dims(np.zeros((2, 3)), axis=(0, -1)).shape
 (1, 2, 3, 1)
 )"};
 
-inline constexpr StepDoc kMoveAxisStep{
-    "Move axes to other places; the other axes keep their order.",
-    R"(source : int or sequence of int
+inline constexpr StepDoc kMoveAxisStep{"Move axes to other places; the other axes keep their order.",
+                                       R"(source : int or sequence of int
     The axes to move, in [-ndim, ndim).
 destination : int or sequence of int
     Where each goes, in [-ndim, ndim).
 )",
-    R"(ValueError
+                                       R"(ValueError
     The two name different numbers of axes, or one axis twice.
 numpy.exceptions.AxisError
     An axis lies outside [-ndim, ndim).
 )",
-    "As ``numpy.moveaxis``.",
-    R"(>>> dm.moveaxis(np.zeros((2, 3, 4, 5)), 1, -1).shape
+                                       "As ``numpy.moveaxis``.",
+                                       R"(>>> dm.moveaxis(np.zeros((2, 3, 4, 5)), 1, -1).shape
 (2, 4, 5, 3)
 )"};
 
-inline constexpr StepDoc kSwapAxesStep{
-    "Exchange two axes.",
-    R"(axis1, axis2 : int
+inline constexpr StepDoc kSwapAxesStep{"Exchange two axes.",
+                                       R"(axis1, axis2 : int
     In [-ndim, ndim).
 )",
-    kAxisErrors,
-    "As ``numpy.swapaxes``.",
-    R"(>>> dm.swapaxes(np.zeros((2, 3, 4)), 0, 2).shape
+                                       kAxisErrors, "As ``numpy.swapaxes``.",
+                                       R"(>>> dm.swapaxes(np.zeros((2, 3, 4)), 0, 2).shape
 (4, 3, 2)
 )"};
 
-inline constexpr StepDoc kFlattenStep{
-    "Merge neighbouring axes into one.",
-    R"(start : int, default 0
+inline constexpr StepDoc kFlattenStep{"Merge neighbouring axes into one.",
+                                      R"(start : int, default 0
     The first of them, in [-ndim, ndim).
 end : int, default -1
     The last of them.
 )",
-    R"(ValueError
+                                      R"(ValueError
     `start` lies behind `end`.
 numpy.exceptions.AxisError
     An axis lies outside [-ndim, ndim).
 )",
-    "As ``torch.flatten``: data without axes gets one of length 1.",
-    R"(>>> dm.flatten(np.zeros((2, 3, 4)), start=1).shape
+                                      "As ``torch.flatten``: data without axes gets one of length 1.",
+                                      R"(>>> dm.flatten(np.zeros((2, 3, 4)), start=1).shape
 (2, 12)
 )"};
 
-inline constexpr StepDoc kUnflattenStep{
-    "Cut one axis into several.",
-    R"(axis : int
+inline constexpr StepDoc kUnflattenStep{"Cut one axis into several.",
+                                        R"(axis : int
     In [-ndim, ndim).
 sizes : sequence of int
     Their lengths, whose product is the axis'; one may be -1, which takes what is left.
 )",
-    R"(ValueError
+                                        R"(ValueError
     The lengths have another product.
 numpy.exceptions.AxisError
     `axis` lies outside [-ndim, ndim).
 )",
-    "As ``torch.unflatten``.",
-    R"(>>> dm.unflatten(np.zeros((2, 12)), 1, (3, -1)).shape
+                                        "As ``torch.unflatten``.",
+                                        R"(>>> dm.unflatten(np.zeros((2, 12)), 1, (3, -1)).shape
 (2, 3, 4)
 )"};
 
-inline constexpr StepDoc kFlipStep{
-    "Reverse the order of the elements along axes.",
-    R"(axis : int or sequence of int, optional
+inline constexpr StepDoc kFlipStep{"Reverse the order of the elements along axes.",
+                                   R"(axis : int or sequence of int, optional
     Which; all axes by default.
 )",
-    R"(ValueError
+                                   R"(ValueError
     An axis is named twice.
 numpy.exceptions.AxisError
     An axis lies outside [-ndim, ndim).
 )",
-    "As ``numpy.flip``.",
-    R"(>>> dm.flip(np.array([[1, 2], [3, 4]]), axis=1)
+                                   "As ``numpy.flip``.",
+                                   R"(>>> dm.flip(np.array([[1, 2], [3, 4]]), axis=1)
 array([[2, 1],
        [4, 3]])
 )"};
 
-inline constexpr StepDoc kRollStep{
-    "Shift the elements along axes; what leaves at one end comes in at the other.",
-    R"(shift : int or sequence of int
+inline constexpr StepDoc kRollStep{"Shift the elements along axes; what leaves at one end comes in at the other.",
+                                   R"(shift : int or sequence of int
     By how many places, towards the end where positive.
 axis : int or sequence of int, optional
     Along which axes, in [-ndim, ndim): one shift for each, or one for all. By default the
     flattened data are shifted. Shifts of an axis that is named several times add up.
 )",
-    R"(ValueError
+                                   R"(ValueError
     `shift` and `axis` are sequences of different lengths.
 numpy.exceptions.AxisError
     An axis lies outside [-ndim, ndim).
 )",
-    "As ``numpy.roll``.",
-    R"(>>> dm.roll(np.arange(5), 2)
+                                   "As ``numpy.roll``.",
+                                   R"(>>> dm.roll(np.arange(5), 2)
 array([3, 4, 0, 1, 2])
 )"};
 
-inline constexpr StepDoc kTileStep{
-    "Repeat the data as a whole.",
-    R"(reps : int or sequence of int
+inline constexpr StepDoc kTileStep{"Repeat the data as a whole.",
+                                   R"(reps : int or sequence of int
     How often along each axis, at least 0; the shorter of `reps` and the shape gets ones in front.
 )",
-    R"(ValueError
+                                   R"(ValueError
     A number of repeats is negative.
 )",
-    "As ``numpy.tile``.",
-    R"(>>> dm.tile(np.array([[1, 2]]), (2, 2))
+                                   "As ``numpy.tile``.",
+                                   R"(>>> dm.tile(np.array([[1, 2]]), (2, 2))
 array([[1, 2, 1, 2],
        [1, 2, 1, 2]])
 )"};
 
-inline constexpr StepDoc kRepeatElementsStep{
-    "Repeat every element along an axis.",
-    R"(repeats : int or sequence of int
+inline constexpr StepDoc kRepeatElementsStep{"Repeat every element along an axis.",
+                                             R"(repeats : int or sequence of int
     How often, at least 0: one number, or one for each element of the axis.
 axis : int
     In [-ndim, ndim).
 )",
-    R"(ValueError
+                                             R"(ValueError
     A number of repeats is negative, or there are not as many as elements.
 numpy.exceptions.AxisError
     `axis` lies outside [-ndim, ndim).
 )",
-    "As ``numpy.repeat`` with an axis.",
-    R"(>>> dm.repeat_elements(np.array([1, 2, 3]), 2, axis=0)
+                                             "As ``numpy.repeat`` with an axis.",
+                                             R"(>>> dm.repeat_elements(np.array([1, 2, 3]), 2, axis=0)
 array([1, 1, 2, 2, 3, 3])
 )"};
 
@@ -330,110 +312,103 @@ numpy.exceptions.AxisError
 array([[3, 1, 1]])
 )"};
 
-inline constexpr StepDoc kUnfoldStep{
-    "Cut an axis into windows, which may overlap; their elements become a new last axis.",
-    R"(axis : int
+inline constexpr StepDoc kUnfoldStep{"Cut an axis into windows, which may overlap; their elements become a new last axis.",
+                                     R"(axis : int
     In [-ndim, ndim).
 size : int
     Of a window, at least 1 and at most the length of the axis.
 step : int, default 1
     From one window to the next, at least 1. An incomplete last window is left out.
 )",
-    R"(ValueError
+                                     R"(ValueError
     `size` or `step` is out of range.
 numpy.exceptions.AxisError
     `axis` lies outside [-ndim, ndim).
 )",
-    "As ``torch.Tensor.unfold``.",
-    R"(>>> dm.unfold(np.arange(5), 0, size=3, step=2)
+                                     "As ``torch.Tensor.unfold``.",
+                                     R"(>>> dm.unfold(np.arange(5), 0, size=3, step=2)
 array([[0, 1, 2],
        [2, 3, 4]])
 )"};
 
-inline constexpr StepDoc kSpaceToDepthStep{
-    "Move blocks of pixels to channels.",
-    R"(block_size : int
+inline constexpr StepDoc kSpaceToDepthStep{"Move blocks of pixels to channels.",
+                                           R"(block_size : int
     Height and width of a block; divides both of the data.
 )",
-    R"(ValueError
+                                           R"(ValueError
     The data have other than 4 axes (N, C, H, W), or `block_size` does not fit.
 )",
-    "As ONNX's SpaceToDepth.",
-    R"(>>> dm.space_to_depth(np.zeros((1, 3, 4, 6)), 2).shape
+                                           "As ONNX's SpaceToDepth.",
+                                           R"(>>> dm.space_to_depth(np.zeros((1, 3, 4, 6)), 2).shape
 (1, 12, 2, 3)
 )"};
 
-inline constexpr StepDoc kDepthToSpaceStep{
-    "Move channels to blocks of pixels.",
-    R"(block_size : int
+inline constexpr StepDoc kDepthToSpaceStep{"Move channels to blocks of pixels.",
+                                           R"(block_size : int
     Height and width of a block; its square divides the channels.
 mode : {"DCR", "CRD"}, default "DCR"
     Whether the channels are the blocks' pixels first, or each channel's pixels one after another.
 )",
-    R"(ValueError
+                                           R"(ValueError
     The data have other than 4 axes (N, C, H, W), `block_size` does not fit, or `mode` is another.
 )",
-    "As ONNX's DepthToSpace.",
-    R"(>>> dm.depth_to_space(np.zeros((1, 12, 2, 3)), 2).shape
+                                           "As ONNX's DepthToSpace.",
+                                           R"(>>> dm.depth_to_space(np.zeros((1, 12, 2, 3)), 2).shape
 (1, 3, 4, 6)
 )"};
 
-inline constexpr StepDoc kPixelShuffleStep{
-    "Move channels to blocks of pixels, each channel's pixels one after another.",
-    R"(factor : int
+inline constexpr StepDoc kPixelShuffleStep{"Move channels to blocks of pixels, each channel's pixels one after another.",
+                                           R"(factor : int
     Height and width of a block; its square divides the channels.
 )",
-    R"(ValueError
+                                           R"(ValueError
     The data have fewer than 3 axes (..., C, H, W), or `factor` does not fit.
 )",
-    "As ``torch.nn.functional.pixel_shuffle``.",
-    R"(>>> dm.pixel_shuffle(np.zeros((1, 12, 2, 3)), 2).shape
+                                           "As ``torch.nn.functional.pixel_shuffle``.",
+                                           R"(>>> dm.pixel_shuffle(np.zeros((1, 12, 2, 3)), 2).shape
 (1, 3, 4, 6)
 )"};
 
-inline constexpr StepDoc kPixelUnshuffleStep{
-    "Move blocks of pixels to channels, each channel's pixels one after another.",
-    R"(factor : int
+inline constexpr StepDoc kPixelUnshuffleStep{"Move blocks of pixels to channels, each channel's pixels one after another.",
+                                             R"(factor : int
     Height and width of a block; divides both of the data.
 )",
-    R"(ValueError
+                                             R"(ValueError
     The data have fewer than 3 axes (..., C, H, W), or `factor` does not fit.
 )",
-    "As ``torch.nn.functional.pixel_unshuffle``.",
-    R"(>>> dm.pixel_unshuffle(np.zeros((1, 3, 4, 6)), 2).shape
+                                             "As ``torch.nn.functional.pixel_unshuffle``.",
+                                             R"(>>> dm.pixel_unshuffle(np.zeros((1, 3, 4, 6)), 2).shape
 (1, 12, 2, 3)
 )"};
 
-inline constexpr StepDoc kRearrangeStep{
-    "Rearrange the data as a pattern of einops says.",
-    R"(pattern : str
+inline constexpr StepDoc kRearrangeStep{"Rearrange the data as a pattern of einops says.",
+                                        R"(pattern : str
     Names of the axes before and after, as in ``"b (h w) c -> b c h w"``: parentheses stand for
     one axis that several make up, slowest first; ``1`` for an axis of length 1; ``...`` for any
     number of axes.
 **lengths : int
     Lengths of axes, by name, where the pattern alone does not tell.
 )",
-    R"(ValueError
+                                        R"(ValueError
     The pattern is wrong (the message says where), or a length does not fit.
 )",
-    "As ``einops.rearrange``.",
-    R"(>>> dm.rearrange(np.zeros((2, 12, 3)), "b (h w) c -> b c h w", h=3).shape
+                                        "As ``einops.rearrange``.",
+                                        R"(>>> dm.rearrange(np.zeros((2, 12, 3)), "b (h w) c -> b c h w", h=3).shape
 (2, 3, 3, 4)
 )"};
 
-inline constexpr StepDoc kRepeatStep{
-    "Repeat and rearrange the data as a pattern of einops says.",
-    R"(pattern : str
+inline constexpr StepDoc kRepeatStep{"Repeat and rearrange the data as a pattern of einops says.",
+                                     R"(pattern : str
     As `rearrange`'s; axes that only the right side has are new, the data are repeated along them.
     A number above 1 is a new axis of that length.
 **lengths : int
     Lengths of axes, by name: of new ones, and where the pattern alone does not tell.
 )",
-    R"(ValueError
+                                     R"(ValueError
     The pattern is wrong (the message says where), or a length does not fit.
 )",
-    "As ``einops.repeat``.",
-    R"doc(>>> dm.repeat(np.array([[1, 2]]), "h w -> (h 2) (w 2)")
+                                     "As ``einops.repeat``.",
+                                     R"doc(>>> dm.repeat(np.array([[1, 2]]), "h w -> (h 2) (w 2)")
 array([[1, 1, 2, 2],
        [1, 1, 2, 2]])
 )doc"};

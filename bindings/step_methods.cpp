@@ -44,7 +44,8 @@ chain::StepPtr make_branch(Arguments values) {
 // Braces of the lambdas' bodies are one line each: what reads each argument is all there is to see.
 constexpr std::array<StepMethod, kStepMethods> step_methods{{
     {"shuffle", "axis, group_size",
-     [](Arguments v) { return chain::shuffle(parse_integer(v[0], "axis"), parse_integer(v[1], "group_size")); }, false, &kShuffleStep},
+     [](Arguments v) { return chain::shuffle(parse_integer(v[0], "axis"), parse_integer(v[1], "group_size")); }, false,
+     &kShuffleStep},
     {"shuffle_channels", "axis=1, group=1",
      [](Arguments v) { return chain::shuffle_channels(integer_or(v[0], "axis", 1), integer_or(v[1], "group", 1)); }, false,
      &kShuffleChannelsStep},
@@ -63,16 +64,20 @@ constexpr std::array<StepMethod, kStepMethods> step_methods{{
     {"stack", "axis=0", [](Arguments v) { return chain::stack(integer_or(v[0], "axis", 0)); }, false, &kStackStep},
     {"concat", "axis=0", [](Arguments v) { return chain::concat(integer_or(v[0], "axis", 0)); }, false, &kConcatStep},
     {"squeeze", "axis=None", [](Arguments v) { return chain::squeeze(parse_axes(v[0], "axis")); }, true, &kSqueezeStep},
-    {"expand_dims", "axis", [](Arguments v) { return chain::expand_dims(parse_some_axes(v[0], "axis")); }, true, &kExpandDimsStep},
+    {"expand_dims", "axis", [](Arguments v) { return chain::expand_dims(parse_some_axes(v[0], "axis")); }, true,
+     &kExpandDimsStep},
     {"moveaxis", "source, destination",
      [](Arguments v) { return chain::moveaxis(parse_some_axes(v[0], "source"), parse_some_axes(v[1], "destination")); }, true,
      &kMoveAxisStep},
     {"swapaxes", "axis1, axis2",
-     [](Arguments v) { return chain::swapaxes(parse_integer(v[0], "axis1"), parse_integer(v[1], "axis2")); }, true, &kSwapAxesStep},
+     [](Arguments v) { return chain::swapaxes(parse_integer(v[0], "axis1"), parse_integer(v[1], "axis2")); }, true,
+     &kSwapAxesStep},
     {"flatten", "start=0, end=-1",
-     [](Arguments v) { return chain::flatten(integer_or(v[0], "start", 0), integer_or(v[1], "end", -1)); }, true, &kFlattenStep},
+     [](Arguments v) { return chain::flatten(integer_or(v[0], "start", 0), integer_or(v[1], "end", -1)); }, true,
+     &kFlattenStep},
     {"unflatten", "axis, sizes",
-     [](Arguments v) { return chain::unflatten(parse_integer(v[0], "axis"), parse_integers(v[1], "sizes")); }, true, &kUnflattenStep},
+     [](Arguments v) { return chain::unflatten(parse_integer(v[0], "axis"), parse_integers(v[1], "sizes")); }, true,
+     &kUnflattenStep},
     {"flip", "axis=None", [](Arguments v) { return chain::flip(parse_axes(v[0], "axis")); }, true, &kFlipStep},
     {"roll", "shift, axis=None",
      [](Arguments v) { return chain::roll(parse_some_axes(v[0], "shift"), parse_axes(v[1], "axis")); }, true, &kRollStep},
@@ -212,9 +217,8 @@ std::string document(const char* name, const std::string& signature, const StepD
 // The text and the definition live as long as the type, which is as long as the process.
 void add_method(PyObject* type, const char* name, FastFunction function, std::string doc) {
     auto* const text = new std::string(std::move(doc));
-    auto* const definition =
-        new PyMethodDef{name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
-                        METH_FASTCALL | METH_KEYWORDS, text->c_str()};
+    auto* const definition = new PyMethodDef{name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
+                                             METH_FASTCALL | METH_KEYWORDS, text->c_str()};
     const PyRef method = checked(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type), definition));
     if (PyObject_SetAttrString(type, name, method.get()) != 0) throw PythonError{};
 }

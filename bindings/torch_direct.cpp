@@ -150,8 +150,8 @@ PyObject* shuffle_back(PyObject* self, PyObject* gradient) {
 }
 
 PyObject* shuffle_methods(PyObject*, PyObject* self) {
-    static PyMethodDef forward = {
-        "forward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(shuffle_forward)), METH_FASTCALL, nullptr};
+    static PyMethodDef forward = {"forward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(shuffle_forward)),
+                                  METH_FASTCALL, nullptr};
     static PyMethodDef back = {"apply", shuffle_back, METH_O, nullptr};
     try {
         const PyRef first = checked(PyCFunction_New(&forward, self));

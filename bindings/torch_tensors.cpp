@@ -100,14 +100,11 @@ bool run_on_torch(std::size_t parts, Threads::Part part, void* context) noexcept
 
 }  // namespace
 
-OnItsThreads::OnItsThreads(bool torch)
-    : set_(torch && threads().parallel_for != nullptr && threads().count != nullptr) {
+OnItsThreads::OnItsThreads(bool torch) : set_(torch && threads().parallel_for != nullptr && threads().count != nullptr) {
     if (set_) before_ = exchange_team(run_on_torch);
 }
 
-bool needs_gradient(PyObject* tensor) {
-    return requires_grad(tensor) && truth(PyObject_CallNoArgs(torch().is_grad_enabled));
-}
+bool needs_gradient(PyObject* tensor) { return requires_grad(tensor) && truth(PyObject_CallNoArgs(torch().is_grad_enabled)); }
 
 bool check(PyObject* tensor, Access access, bool exact, const ArgumentName& name) {
     const bool quiet = exact && !truth(PyObject_CallNoArgs(torch().has_function_mode));

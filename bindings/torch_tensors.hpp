@@ -32,7 +32,6 @@ void check_conjugation(PyObject* tensor, const ArgumentName& name);
 // Tells autograd that the tensor was overwritten.
 void increment_version(PyObject* tensor);
 
-
 // While it lives, calls of this thread may run on torch's threads, which spin for a while after each of torch's
 // operations: workers of our own would get no processor beside them.
 class OnItsThreads {

@@ -173,13 +173,15 @@ std::string Call::describe(const CallPlan& plan) const {
         }
         writes[static_cast<std::size_t>(transfer.dst)] = true;
     }
-    const auto layouts = [&](const std::vector<bool>& used, const std::vector<Placement>& placed, const std::vector<Array>& arrays) {
+    const auto layouts = [&](const std::vector<bool>& used, const std::vector<Placement>& placed,
+                             const std::vector<Array>& arrays) {
         std::vector<Array> found;
         for (std::size_t k = 0; k < used.size(); ++k) {
             if (!used[k]) continue;
             const Array& known = k < arrays.size() ? arrays[k] : sources_.front();
             found.push_back(known);
-            if (!placed.empty()) found.back().layout = Layout::strided(placed[k].shape, placed[k].strides, known.layout.itemsize);
+            if (!placed.empty())
+                found.back().layout = Layout::strided(placed[k].shape, placed[k].strides, known.layout.itemsize);
         }
         return found;
     };
@@ -205,7 +207,8 @@ std::string Call::describe(const CallPlan& plan) const {
         if (k > 0) problem += ':';
         problem += by_x(from[k].layout.dims);
     }
-    return "cpu," + title.name + "," + implementation_ + "," + title.prop_kind + "," + arrays + ",," + title.auxiliary + "," + problem;
+    return "cpu," + title.name + "," + implementation_ + "," + title.prop_kind + "," + arrays + ",," + title.auxiliary + "," +
+           problem;
 }
 
 void Call::run(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, int threads) {
@@ -261,15 +264,16 @@ void Call::record() const {
     std::string name = title_.name;
     if (name == "shuffle" && title_.prop_kind == "backward_data") name = "shuffle_backward";
     const PyRef shapes = shapes_of(sources_, destinations_);
-    const PyRef dtype = sources_.front().dtype ? sources_.front().dtype : checked(PyUnicode_FromString(sources_.front().word.c_str()));
+    const PyRef dtype = sources_.front().dtype ? sources_.front().dtype
+                                               : checked(PyUnicode_FromString(sources_.front().word.c_str()));
     // A dict for each: what becomes of one profile's the others do not see.
     const std::vector<PyRef> lists = profiles();
     for (const PyRef& records : lists) {
-        const PyRef record = checked(Py_BuildValue(
-            "{s:s, s:s, s:O, s:n, s:O, s:L, s:d, s:n}", "name", name.c_str(), "implementation", implementation_.c_str(),
-            "shapes", shapes.get(), "inputs", static_cast<Py_ssize_t>(sources_.size()), "dtype", dtype.get(), "bytes",
-            static_cast<long long>(bytes_), "seconds", static_cast<double>(nanoseconds_) * 1e-9, "passes",
-            static_cast<Py_ssize_t>(passes_)));
+        const PyRef record = checked(
+            Py_BuildValue("{s:s, s:s, s:O, s:n, s:O, s:L, s:d, s:n}", "name", name.c_str(), "implementation",
+                          implementation_.c_str(), "shapes", shapes.get(), "inputs", static_cast<Py_ssize_t>(sources_.size()),
+                          "dtype", dtype.get(), "bytes", static_cast<long long>(bytes_), "seconds",
+                          static_cast<double>(nanoseconds_) * 1e-9, "passes", static_cast<Py_ssize_t>(passes_)));
         if (PyList_Append(records.get(), record.get()) != 0) throw PythonError{};
     }
 }

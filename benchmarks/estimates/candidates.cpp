@@ -74,7 +74,8 @@ Permutation random_permutation(Random& random, double bytes) {
     } else {
         for (std::size_t k = 0; k < rank; ++k) permutation.shape.push_back(between(random, 2, 20));
         const auto lengthen = [&](double share) {
-            std::int64_t& length = permutation.shape[static_cast<std::size_t>(between(random, 0, static_cast<std::int64_t>(rank) - 1))];
+            std::int64_t& length =
+                permutation.shape[static_cast<std::size_t>(between(random, 0, static_cast<std::int64_t>(rank) - 1))];
             const double others = static_cast<double>(element_count(permutation.shape)) / static_cast<double>(length);
             length = std::max<std::int64_t>(2, std::llround(std::pow(elements / others, share)));
         };
@@ -83,7 +84,8 @@ Permutation random_permutation(Random& random, double bytes) {
     }
     permutation.order.resize(rank);
     std::iota(permutation.order.begin(), permutation.order.end(), std::size_t{0});
-    while (std::is_sorted(permutation.order.begin(), permutation.order.end())) std::shuffle(permutation.order.begin(), permutation.order.end(), random);
+    while (std::is_sorted(permutation.order.begin(), permutation.order.end()))
+        std::shuffle(permutation.order.begin(), permutation.order.end(), random);
     permutation.bytes = element_count(permutation.shape) * permutation.itemsize;
     return permutation;
 }

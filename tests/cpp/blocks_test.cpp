@@ -36,7 +36,8 @@ void reference(const Nest& nest, const std::byte* src, std::byte* dst, std::size
 
 // The nests read `src_bytes` of one source, from `shift` on, and write `dst_bytes` of a destination each, past the caches.
 // The text that explains the program.
-std::string check_copies(const std::vector<Nest>& nests, std::int64_t src_bytes, std::int64_t dst_bytes, std::int64_t shift = 0) {
+std::string check_copies(const std::vector<Nest>& nests, std::int64_t src_bytes, std::int64_t dst_bytes,
+                         std::int64_t shift = 0) {
     std::mt19937 random(static_cast<unsigned>(src_bytes));
     const Lines src = lines(src_bytes + shift, random);
     std::vector<Lines> got;
@@ -66,7 +67,8 @@ std::string check_copies(const std::vector<Nest>& nests, std::int64_t src_bytes,
 }
 
 // Rows (batch, length, heads) of `row` bytes, `repeats` times each, to (batch, heads, repeats, length).
-Nest heads(std::int64_t batch, std::int64_t length, std::int64_t heads, std::int64_t row, std::int64_t repeats, std::int64_t pitch) {
+Nest heads(std::int64_t batch, std::int64_t length, std::int64_t heads, std::int64_t row, std::int64_t repeats,
+           std::int64_t pitch) {
     Nest nest;
     nest.itemsize = row;
     nest.loops = {{batch, length * pitch, heads * repeats * length * row},

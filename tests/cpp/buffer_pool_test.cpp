@@ -155,8 +155,8 @@ TEST_CASE("the limit is bytes with a unit") {
     CHECK(parse_pool_limit("256M") == 256 * kMiB);
     CHECK(parse_pool_limit("2048K") == 2 * kMiB);
     CHECK(parse_pool_limit("3G") == 3072 * kMiB);
-    for (const char* wrong : {"", "1", "-1", "off", "M", "1T", "12 M", "1MM", "1.5G", "+5M", "0x100000",
-                              "99999999999999999999", "99999999999999999G"}) {
+    for (const char* wrong : {"", "1", "-1", "off", "M", "1T", "12 M", "1MM", "1.5G", "+5M", "0x100000", "99999999999999999999",
+                              "99999999999999999G"}) {
         CHECK_THROWS_AS(parse_pool_limit(wrong), ValueError);
     }
 }

@@ -44,8 +44,7 @@ std::shared_ptr<const CallPlan> rows_plan(std::int64_t parts, std::int64_t bytes
     for (std::int64_t i = 0; i < parts; ++i) {
         transfers.push_back({0, static_cast<int>(i), Nest{{}, i * bytes, 0, bytes}});
     }
-    return std::make_shared<const CallPlan>(Title{}, std::vector<Placement>{}, std::vector<Placement>{},
-                                            std::move(transfers));
+    return std::make_shared<const CallPlan>(Title{}, std::vector<Placement>{}, std::vector<Placement>{}, std::move(transfers));
 }
 
 PlanKey key_of(std::int64_t number) {

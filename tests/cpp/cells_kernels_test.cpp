@@ -17,7 +17,8 @@ using dnnmove::Cells;
 class GuardedSource {
 public:
     explicit GuardedSource(std::int64_t bytes) : page_(sysconf(_SC_PAGESIZE)), size_((bytes / page_ + 2) * page_) {
-        map_ = static_cast<std::byte*>(mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        map_ = static_cast<std::byte*>(
+            mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         mprotect(map_ + size_ - page_, static_cast<std::size_t>(page_), PROT_NONE);
         start_ = map_ + size_ - page_ - bytes;
     }
@@ -41,14 +42,16 @@ protected:
             for (const std::int64_t in : {side - 1, 2 * side, 300 / cells.width + 5}) {
                 if (out < 1 || in < 1) continue;
                 for (const bool nontemporal : {false, true}) {
-                    each_phase([&](const std::byte* src, Room& room) { transpose_cells(src, room, cells, out, in, nontemporal); },
-                               "transpose_cells", {cells.width, cells.cell, out, in, nontemporal});
+                    each_phase(
+                        [&](const std::byte* src, Room& room) { transpose_cells(src, room, cells, out, in, nontemporal); },
+                        "transpose_cells", {cells.width, cells.cell, out, in, nontemporal});
                 }
             }
         }
     }
 
-    void transpose_rows(const std::byte* src, Room& room, std::int64_t bytes, std::int64_t out, std::int64_t in, bool nontemporal) {
+    void transpose_rows(const std::byte* src, Room& room, std::int64_t bytes, std::int64_t out, std::int64_t in,
+                        bool nontemporal) {
         constexpr std::int64_t kTile = 3;
         const std::int64_t extra = 64 / bytes + 1;
         transpose(src, room, {bytes, bytes}, out, in, kTile, [&](const Panel& panel) {
@@ -108,8 +111,9 @@ TEST_CASE_FIXTURE(Checker, "elements that are rows are transposed") {
             for (const std::int64_t in : {1, 4, 7}) {
                 if (out * in * bytes > kRoom / 4) continue;
                 for (const bool nontemporal : {false, true}) {
-                    each_phase([&](const std::byte* src, Room& room) { transpose_rows(src, room, bytes, out, in, nontemporal); },
-                               "transpose_rows", {bytes, out, in, nontemporal});
+                    each_phase(
+                        [&](const std::byte* src, Room& room) { transpose_rows(src, room, bytes, out, in, nontemporal); },
+                        "transpose_rows", {bytes, out, in, nontemporal});
                 }
             }
         }

@@ -208,8 +208,7 @@ bool random_step(Random& random, Chain& chain, std::vector<Array>& arrays) {
 }
 
 // Runs every pass, from `source` to `outputs`.
-void run(const Folded& folded, const std::vector<Dims>& strides, const std::byte* source,
-         std::vector<std::byte*> dsts) {
+void run(const Folded& folded, const std::vector<Dims>& strides, const std::byte* source, std::vector<std::byte*> dsts) {
     std::vector<std::vector<std::byte>> memory;
     std::vector<const std::byte*> srcs{source};
     for (const Written& written : folded.intermediates) {
@@ -346,7 +345,8 @@ TEST_CASE("a search is bounded in pieces and not in time") {
     Chain hard = over({2 * 3 * 5 * 7 * 11 * 13});
     const std::int64_t factors[] = {2, 3, 5, 7, 11, 13};
     for (std::size_t k = 0; k < 200; ++k) {
-        hard = k % 2 == 0 ? hard.then(shuffle(0, factors[k % 6] * factors[(k + 1) % 6])) : hard.then(roll(std::int64_t{17}, std::int64_t{0}));
+        hard = k % 2 == 0 ? hard.then(shuffle(0, factors[k % 6] * factors[(k + 1) % 6]))
+                          : hard.then(roll(std::int64_t{17}, std::int64_t{0}));
     }
     const Folded folded = fold(hard);
     CHECK(folded.passes > 1);
@@ -387,8 +387,15 @@ TEST_CASE("twenty steps take a bounded count of boxes") {
 TEST_CASE("many pieces join as few do") {
     // Every cut that the reshapes make is undone by the next, whatever the number of pieces in between.
     const auto pieces = [](std::int64_t rows) {
-        return fold(over({rows, 7}).then(reshape({-1})).then(roll(std::int64_t{3}, std::int64_t{0})).then(reshape({7, rows})).then(reshape({-1})).then(roll(std::int64_t{-3}, std::int64_t{0})))
-            .outputs.at(0).mosaic.pieces().size();
+        return fold(over({rows, 7})
+                        .then(reshape({-1}))
+                        .then(roll(std::int64_t{3}, std::int64_t{0}))
+                        .then(reshape({7, rows}))
+                        .then(reshape({-1}))
+                        .then(roll(std::int64_t{-3}, std::int64_t{0})))
+            .outputs.at(0)
+            .mosaic.pieces()
+            .size();
     };
     CHECK(pieces(5) == 1);
     CHECK(pieces(64) == 1);
@@ -421,14 +428,16 @@ TEST_CASE("a list of indices finds them in any number of pieces") {
         const Mosaic listed = mosaic.list(0, indices);
         CHECK(listed.pieces().size() <= mosaic.pieces().size());
         bool same = true;
-        for (std::size_t k = 0; k < count; ++k) same = same && find(listed, static_cast<std::int64_t>(k)) == find(mosaic, indices[k]);
+        for (std::size_t k = 0; k < count; ++k)
+            same = same && find(listed, static_cast<std::int64_t>(k)) == find(mosaic, indices[k]);
         CHECK(same);
     }
 }
 
 TEST_CASE("a roll of many boxes cuts those across its seam") {
     Chain rolls = over({2310});
-    for (const std::int64_t low : {6, 35, 22, 15}) rolls = rolls.then(roll(std::int64_t{17}, std::int64_t{0})).then(shuffle(0, low));
+    for (const std::int64_t low : {6, 35, 22, 15})
+        rolls = rolls.then(roll(std::int64_t{17}, std::int64_t{0})).then(shuffle(0, low));
     CHECK(fold(rolls).outputs.at(0).mosaic.pieces().size() >= 16);
     rolls = rolls.then(roll(std::int64_t{7}, std::int64_t{0})).then(roll(std::int64_t{-3}, std::int64_t{0}));
     const Folded folded = fold(rolls);
@@ -475,7 +484,8 @@ TEST_CASE("sources that lie alike are one transfer") {
     const auto several = [](std::size_t count, const Dims& shape) {
         return Chain(std::vector<Source>(count, Source{shape, dense_strides(shape, 1)}), 1);
     };
-    const std::vector<Transfer> batch = fold(several(2000, {4, 5, 3}).then(stack(0)).then(transpose({0, 3, 1, 2}))).transfers(0);
+    const std::vector<Transfer> batch =
+        fold(several(2000, {4, 5, 3}).then(stack(0)).then(transpose({0, 3, 1, 2}))).transfers(0);
     REQUIRE(batch.size() == 1);
     CHECK(batch[0].src == 0);
     CHECK(batch[0].repeat.count == 2000);
@@ -495,7 +505,9 @@ TEST_CASE("sources that lie alike are one transfer") {
     CHECK(halves[1].repeat.src_step == 2);
     CHECK(halves[1].repeat.count == 4);
     // A table of sources comes out source by source.
-    const std::vector<Transfer> chosen = fold(several(40, {6}).then(stack(0)).then(take({3, 17, 9, 30, 2, 39, 0, 25, 11, 3, 8, 29, 5, 1, 33, 20, 7, 38, 6, 12}, 0))).transfers(0);
+    const std::vector<Transfer> chosen = fold(several(40, {6}).then(stack(0)).then(take(
+                                                  {3, 17, 9, 30, 2, 39, 0, 25, 11, 3, 8, 29, 5, 1, 33, 20, 7, 38, 6, 12}, 0)))
+                                             .transfers(0);
     CHECK(chosen.size() == 19);  // source 3 comes twice
 }
 
@@ -514,7 +526,8 @@ TEST_CASE("sources that lie differently are a nest each and cost no pass") {
 TEST_CASE("sources are far from overflow") {
     const std::int64_t far = std::int64_t{1} << 56;
     CHECK_THROWS_AS(Chain(std::vector<Source>(64, Source{{2}, {far}}), 1).then(stack(0)), ValueError);
-    const std::vector<Transfer> all = fold(Chain(std::vector<Source>(4, Source{{2}, {-far / 4}}), 1).then(stack(1))).transfers(0);
+    const std::vector<Transfer> all =
+        fold(Chain(std::vector<Source>(4, Source{{2}, {-far / 4}}), 1).then(stack(1))).transfers(0);
     REQUIRE(all.size() == 1);
     CHECK(all[0].repeat.src_pitch == 0);
     CHECK(all[0].nest.loops.size() == 1);
@@ -530,10 +543,12 @@ TEST_CASE("one step takes one pass and few nests") {
 }
 
 TEST_CASE("errors name the step and the branch") {
-    CHECK(message([] { over({8}).then(reshape({2, 4})).then(variadic_split(1, {3})); })
-              .starts_with("step 2 (variadic_split): split_lengths (3,)"));
-    CHECK(message([] { over({8}).then(variadic_split(0, {2, 6})).then(shuffle(0, 4)); })
-              .starts_with("step 2 (shuffle), branch 0: group_size (4)"));
+    CHECK(message([] {
+              over({8}).then(reshape({2, 4})).then(variadic_split(1, {3}));
+          }).starts_with("step 2 (variadic_split): split_lengths (3,)"));
+    CHECK(message([] {
+              over({8}).then(variadic_split(0, {2, 6})).then(shuffle(0, 4));
+          }).starts_with("step 2 (shuffle), branch 0: group_size (4)"));
     CHECK_THROWS_AS(over({8}).then(split(1, 2)), AxisError);
     CHECK_THROWS_AS(over({1}).then(broadcast({std::int64_t{1} << 62, 4}, std::nullopt, "numpy")), ValueError);
 }

@@ -99,7 +99,8 @@ TEST_CASE("where nothing zeroes padding nothing is chosen") {
 }
 
 TEST_CASE("the cheapest candidate is chosen and a variant takes others") {
-    for (const Nest& nest : {transposed(64, 256, 4), transposed(100, 3, 1), nest_of({8, 4, 30}, {30, 240, 1}, 2), transposed(50, 60, 6)}) {
+    for (const Nest& nest :
+         {transposed(64, 256, 4), transposed(100, 3, 1), nest_of({8, 4, 30}, {30, 240, 1}, 2), transposed(50, 60, 6)}) {
         PlanContext context = inside_caches();
         const Problem problem(nest.loops, nest.itemsize, context);
         std::vector<Candidate> all = candidates(problem);

@@ -47,7 +47,8 @@ void reference(const Problem& problem, const std::byte* src, std::byte* dst) {
         Bytes element(src + from, src + from + sink.src_bytes);
         for (const Words& words : sink.swapped) {
             for (std::int64_t k = 0; k < words.count; ++k) {
-                std::reverse(element.begin() + words.offset + k * words.bytes, element.begin() + words.offset + (k + 1) * words.bytes);
+                std::reverse(element.begin() + words.offset + k * words.bytes,
+                             element.begin() + words.offset + (k + 1) * words.bytes);
             }
         }
         if (sink.conversion) {
@@ -65,7 +66,8 @@ void reference(const Problem& problem, const std::byte* src, std::byte* dst) {
 }
 
 void check_problem(const Problem& problem, std::mt19937& random) {
-    INFO(testing::literal(problem.nest), problem.parameters ? ", with parameters " + testing::literal(*problem.parameters) : "");
+    INFO(testing::literal(problem.nest),
+         problem.parameters ? ", with parameters " + testing::literal(*problem.parameters) : "");
     for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{4}}) {
         const Bytes src = random_bytes(problem.src_bytes + shift, random);
         const Bytes before = random_bytes(problem.dst_bytes + shift, random);
@@ -242,7 +244,8 @@ TEST_CASE("rows go on in the next block") {
     for (const auto& sink : {swap, narrow}) {
         const std::int64_t to = sink->dst_bytes;
         const Nest transposed{{{491, 4, 703 * to, nullptr}, {701, 4 * 491, to, nullptr}}, 0, 0, 4};
-        const Nest runs{{{40, 4 * 37, 37 * 90 * to, nullptr}, {90, 4 * 37 * 40, 37 * to, nullptr}, {37, 4, to, nullptr}}, 0, 0, 4};
+        const Nest runs{
+            {{40, 4 * 37, 37 * 90 * to, nullptr}, {90, 4 * 37 * 40, 37 * to, nullptr}, {37, 4, to, nullptr}}, 0, 0, 4};
         for (const Nest& nest : {transposed, runs}) {
             const Problem problem{nest, nullptr, sink, 4 * 491 * 703, static_cast<std::size_t>(491 * 703 * to)};
             check_problem(problem, random);

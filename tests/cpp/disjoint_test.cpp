@@ -127,7 +127,8 @@ std::vector<Array> random_parts(std::mt19937& random) {
         }
     }
     std::shuffle(parts.begin(), parts.end(), random);
-    if (pick(0, 1) == 0) parts[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(parts.size()) - 1))].base += pick(-4, 4);
+    if (pick(0, 1) == 0)
+        parts[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(parts.size()) - 1))].base += pick(-4, 4);
     return parts;
 }
 
@@ -233,8 +234,7 @@ TEST_CASE("arrays without any order end in an answer") {
 
 TEST_CASE("a solid region owns the bytes between") {
     const auto* base = reinterpret_cast<const std::byte*>(std::uintptr_t{1} << 30);
-    const std::vector<Region> all{Region::solid(base, {-8, 8}), Array{8, {4}, {8}, 8}.region(),
-                                  Array{-6, {}, {}, 1}.region()};
+    const std::vector<Region> all{Region::solid(base, {-8, 8}), Array{8, {4}, {8}, 8}.region(), Array{-6, {}, {}, 1}.region()};
     const auto found = find_shared(all);
     REQUIRE(found);
     CHECK(found->first == 0);

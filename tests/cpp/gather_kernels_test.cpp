@@ -48,7 +48,8 @@ protected:
         for (std::int64_t to = 0; to < blocks * lanes; ++to) {
             for (std::int64_t p = 0; p < kPositions; ++p) {
                 if (to < channels) {
-                    put(room, offset(to) + p * position, src + offset(to % groups * size + to / groups) + p * position, itemsize);
+                    put(room, offset(to) + p * position, src + offset(to % groups * size + to / groups) + p * position,
+                        itemsize);
                 } else {
                     std::memset(room.expected() + offset(to) + p * position, 0, static_cast<std::size_t>(itemsize));
                 }
@@ -75,7 +76,8 @@ protected:
         kernels_.gather(table->block(), src, room.dst(), a, {kRows, row, row, listed ? src_rows.data() : nullptr}, stores);
         for (std::int64_t j = 0; j < kRows; ++j) {
             for (std::int64_t k = 0; k < streams * extent; ++k) {
-                put(room, j * row + k * itemsize, src + src_rows[static_cast<std::size_t>(j)] + (k % streams * extent + k / streams) * itemsize, itemsize);
+                put(room, j * row + k * itemsize,
+                    src + src_rows[static_cast<std::size_t>(j)] + (k % streams * extent + k / streams) * itemsize, itemsize);
             }
         }
     }
@@ -91,13 +93,14 @@ TEST_CASE_FIXTURE(GatherChecks, "channels of blocks are gathered and padding is 
     if (!has_gathers()) return;
     for (const std::int64_t itemsize : {1, 2, 3, 4, 8}) {
         for (const std::int64_t lanes : {4, 8, 16}) {
-            for (const auto& shuffle : {std::pair{24, 2}, {40, 5}, {60, 4}, {56, 8}, {120, 8}, {72, 3}, {64, 16}, {96, 32}, {58, 2}}) {
+            for (const auto& shuffle :
+                 {std::pair{24, 2}, {40, 5}, {60, 4}, {56, 8}, {120, 8}, {72, 3}, {64, 16}, {96, 32}, {58, 2}}) {
                 const std::int64_t channels = shuffle.first, groups = shuffle.second;
                 for (const std::int64_t steps : {1, 2, 4, 8}) {
                     for (const KernelStores stores : {KernelStores{false, false}, KernelStores{false, true}}) {
-                        each_phase([&](const std::byte* src, Room& room) {
-                            gather(src, room, itemsize, lanes, channels, groups, steps, stores);
-                        }, "gather", {itemsize, lanes, channels, groups, steps});
+                        each_phase([&](const std::byte* src,
+                                       Room& room) { gather(src, room, itemsize, lanes, channels, groups, steps, stores); },
+                                   "gather", {itemsize, lanes, channels, groups, steps});
                     }
                 }
             }
@@ -116,9 +119,11 @@ TEST_CASE_FIXTURE(GatherChecks, "streams are interleaved by rows") {
                 for (const std::int64_t extent : {steps, steps + 7, 3 * steps, 5 * steps + 1}) {
                     for (const bool listed : {false, true}) {
                         for (const KernelStores stores : all_stores()) {
-                            each_phase([&](const std::byte* src, Room& room) {
-                                gather_rows(src, room, itemsize, streams, steps, extent, listed, stores);
-                            }, "gather of rows", {itemsize, streams, steps, extent, listed});
+                            each_phase(
+                                [&](const std::byte* src, Room& room) {
+                                    gather_rows(src, room, itemsize, streams, steps, extent, listed, stores);
+                                },
+                                "gather of rows", {itemsize, streams, steps, extent, listed});
                         }
                     }
                 }

@@ -68,7 +68,8 @@ protected:
     void count(const Room& room, const char* name, Sizes sizes) {
         kernels_.fence();
         ++calls_;
-        INFO(name, " of ", dnnmove::to_string(dnnmove::Dims(sizes)), ", call ", calls_, "; byte 0 of the destination is byte ", room.start(), " of its room");
+        INFO(name, " of ", dnnmove::to_string(dnnmove::Dims(sizes)), ", call ", calls_, "; byte 0 of the destination is byte ",
+             room.start(), " of its room");
         CHECK(room.difference() == "");
     }
 

@@ -31,13 +31,15 @@ protected:
 
     void fill(std::int64_t bytes, std::int64_t extent) {
         for (const KernelStores stores : all_stores()) {
-            each_phase([&](const std::byte* src, Room& room) {
-                const KernelLoop b{2, 3, extent * bytes + 1};
-                kernels_.fill(src, room.dst(), bytes, {extent, 0, bytes}, b, stores);
-                for (std::int64_t j = 0; j < 2; ++j) {
-                    for (std::int64_t i = 0; i < extent; ++i) put(room, j * b.dst_stride + i * bytes, src + j * 3, bytes);
-                }
-            }, "fill", {bytes, extent});
+            each_phase(
+                [&](const std::byte* src, Room& room) {
+                    const KernelLoop b{2, 3, extent * bytes + 1};
+                    kernels_.fill(src, room.dst(), bytes, {extent, 0, bytes}, b, stores);
+                    for (std::int64_t j = 0; j < 2; ++j) {
+                        for (std::int64_t i = 0; i < extent; ++i) put(room, j * b.dst_stride + i * bytes, src + j * 3, bytes);
+                    }
+                },
+                "fill", {bytes, extent});
         }
     }
 
@@ -55,8 +57,8 @@ protected:
             const std::int64_t tile = (dnnmove::kMaxPanelBytes - 64) / width;
             for (std::int64_t j = 0; j < in; j += tile) {
                 const std::int64_t readable = std::min(in - j, tile + 64 / width);
-                kernels_.transpose_lines[log2](src, src_rows.data() + j, room.dst() + j * width, dst_rows.data(), out,
-                                               readable, std::min(tile, in - j), j == 0, {j / tile % 2 == 0, true}, ahead);
+                kernels_.transpose_lines[log2](src, src_rows.data() + j, room.dst() + j * width, dst_rows.data(), out, readable,
+                                               std::min(tile, in - j), j == 0, {j / tile % 2 == 0, true}, ahead);
             }
         }
         for (std::int64_t i = 0; i < out; ++i) {
@@ -92,27 +94,31 @@ protected:
 TEST_CASE_FIXTURE(Checker, "rows of every length are copied with gaps between them") {
     for (const std::int64_t bytes : sizes(700)) {
         for (const KernelStores stores : all_stores()) {
-            each_phase([&](const std::byte* src, Room& room) {
-                const KernelLoop loop{3, bytes + 5, bytes + 9};
-                kernels_.copy_rows(src, room.dst(), bytes, loop, stores);
-                for (std::int64_t i = 0; i < 3; ++i) put(room, i * loop.dst_stride, src + i * loop.src_stride, bytes);
-            }, "rows", {bytes});
+            each_phase(
+                [&](const std::byte* src, Room& room) {
+                    const KernelLoop loop{3, bytes + 5, bytes + 9};
+                    kernels_.copy_rows(src, room.dst(), bytes, loop, stores);
+                    for (std::int64_t i = 0; i < 3; ++i) put(room, i * loop.dst_stride, src + i * loop.src_stride, bytes);
+                },
+                "rows", {bytes});
         }
     }
 }
 
 TEST_CASE_FIXTURE(Checker, "short runs are copied through two loops") {
     for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
-        each_phase([&](const std::byte* src, Room& room) {
-            const KernelLoop a{5, bytes * 3, bytes + 1};
-            const KernelLoop b{2, 7, 500};
-            kernels_.copy_runs(src, room.dst(), bytes, a, b, {});
-            for (std::int64_t j = 0; j < 2; ++j) {
-                for (std::int64_t i = 0; i < 5; ++i) {
-                    put(room, j * 500 + i * a.dst_stride, src + j * 7 + i * a.src_stride, bytes);
+        each_phase(
+            [&](const std::byte* src, Room& room) {
+                const KernelLoop a{5, bytes * 3, bytes + 1};
+                const KernelLoop b{2, 7, 500};
+                kernels_.copy_runs(src, room.dst(), bytes, a, b, {});
+                for (std::int64_t j = 0; j < 2; ++j) {
+                    for (std::int64_t i = 0; i < 5; ++i) {
+                        put(room, j * 500 + i * a.dst_stride, src + j * 7 + i * a.src_stride, bytes);
+                    }
                 }
-            }
-        }, "runs", {bytes});
+            },
+            "runs", {bytes});
     }
 }
 
@@ -120,16 +126,18 @@ TEST_CASE_FIXTURE(Checker, "runs change places with rows") {
     for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
         for (const std::int64_t rows : {1, 5, 16, 64}) {
             for (const KernelStores stores : all_stores()) {
-                each_phase([&](const std::byte* src, Room& room) {
-                    const KernelLoop a{rows, 900, bytes};
-                    const KernelLoop b{3, bytes + (rows == 5 ? 2 : 0), rows * bytes + 70};
-                    kernels_.turn_runs(src, room.dst(), bytes, a, b, stores);
-                    for (std::int64_t j = 0; j < b.extent; ++j) {
-                        for (std::int64_t i = 0; i < rows; ++i) {
-                            put(room, j * b.dst_stride + i * bytes, src + j * b.src_stride + i * a.src_stride, bytes);
+                each_phase(
+                    [&](const std::byte* src, Room& room) {
+                        const KernelLoop a{rows, 900, bytes};
+                        const KernelLoop b{3, bytes + (rows == 5 ? 2 : 0), rows * bytes + 70};
+                        kernels_.turn_runs(src, room.dst(), bytes, a, b, stores);
+                        for (std::int64_t j = 0; j < b.extent; ++j) {
+                            for (std::int64_t i = 0; i < rows; ++i) {
+                                put(room, j * b.dst_stride + i * bytes, src + j * b.src_stride + i * a.src_stride, bytes);
+                            }
                         }
-                    }
-                }, "turned runs", {bytes, rows});
+                    },
+                    "turned runs", {bytes, rows});
             }
         }
     }
@@ -146,10 +154,12 @@ TEST_CASE_FIXTURE(Checker, "patterns of every length are repeated") {
 
 TEST_CASE_FIXTURE(Checker, "bytes are streamed from and to any alignment") {
     for (const std::int64_t bytes : sizes(700)) {
-        each_phase([&](const std::byte* src, Room& room) {
-            kernels_.stream(src, room.dst(), bytes);
-            put(room, 0, src, bytes);
-        }, "stream", {bytes});
+        each_phase(
+            [&](const std::byte* src, Room& room) {
+                kernels_.stream(src, room.dst(), bytes);
+                put(room, 0, src, bytes);
+            },
+            "stream", {bytes});
     }
 }
 
@@ -157,23 +167,27 @@ TEST_CASE_FIXTURE(Checker, "strips of rows are copied and what follows them is k
     for (const std::int64_t bytes : sizes(200)) {
         if (bytes == 0) continue;
         for (const std::int64_t more : {0, 7}) {
-            each_phase([&](const std::byte* src, Room& room) {
-                constexpr std::int64_t kRows = 70;
-                // Dense rows may be written beyond their ends; rows with gaps are followed by what comes later.
-                const KernelLoop rows{kRows, bytes + 2 * more, bytes + more};
-                kernels_.copy_strips(src, room.dst(), bytes, rows, bytes + more, {});
-                for (std::int64_t i = 0; i < kRows; ++i) {
-                    put(room, i * rows.dst_stride, src + i * rows.src_stride, bytes);
-                    if (more == 0 || i + 1 == kRows) continue;
-                    const std::int64_t gap = i * rows.dst_stride + bytes;
-                    put(room, gap, room.dst() + gap, more);  // anything
-                }
-            }, "strips", {bytes, more});
-            each_phase([&](const std::byte* src, Room& room) {
-                const KernelLoop rows{70, bytes + more, bytes};
-                kernels_.copy_strips(src, room.dst(), bytes, rows, 64, {});
-                for (std::int64_t i = 0; i < 70; ++i) put(room, i * bytes, src + i * rows.src_stride, bytes);
-            }, "dense strips", {bytes, more});
+            each_phase(
+                [&](const std::byte* src, Room& room) {
+                    constexpr std::int64_t kRows = 70;
+                    // Dense rows may be written beyond their ends; rows with gaps are followed by what comes later.
+                    const KernelLoop rows{kRows, bytes + 2 * more, bytes + more};
+                    kernels_.copy_strips(src, room.dst(), bytes, rows, bytes + more, {});
+                    for (std::int64_t i = 0; i < kRows; ++i) {
+                        put(room, i * rows.dst_stride, src + i * rows.src_stride, bytes);
+                        if (more == 0 || i + 1 == kRows) continue;
+                        const std::int64_t gap = i * rows.dst_stride + bytes;
+                        put(room, gap, room.dst() + gap, more);  // anything
+                    }
+                },
+                "strips", {bytes, more});
+            each_phase(
+                [&](const std::byte* src, Room& room) {
+                    const KernelLoop rows{70, bytes + more, bytes};
+                    kernels_.copy_strips(src, room.dst(), bytes, rows, 64, {});
+                    for (std::int64_t i = 0; i < 70; ++i) put(room, i * bytes, src + i * rows.src_stride, bytes);
+                },
+                "dense strips", {bytes, more});
         }
     }
     for (const std::int64_t bytes : {64, 192}) {
@@ -190,8 +204,8 @@ TEST_CASE_FIXTURE(Checker, "elements of every size are transposed") {
         const std::int64_t side = kernels_.vector_bytes / width;
         for (const std::int64_t out : around(side)) {
             for (const std::int64_t in : around(side)) {
-                each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); },
-                           "transpose", {width, out, in});
+                each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); }, "transpose",
+                           {width, out, in});
                 transpose_nontemporal(log2, out, in);
             }
         }
@@ -223,7 +237,8 @@ TEST_CASE_FIXTURE(Checker, "panels are transposed by whole lines") {
         for (const std::int64_t out : {std::int64_t{1}, side - 1, side, side + 1}) {
             if (out == 0) continue;
             for (const std::int64_t in : {std::int64_t{1}, 128 / width, 200 / width, dnnmove::kMaxPanelBytes / width * 2 + 1}) {
-                each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, std::max<std::int64_t>(1, in), true); },
+                each_phase([&](const std::byte* src,
+                               Room& room) { transpose(src, room, log2, out, std::max<std::int64_t>(1, in), true); },
                            "transpose_lines", {width, out, in});
             }
         }
@@ -238,19 +253,21 @@ TEST_CASE_FIXTURE(Checker, "few streams are woven and dealt") {
             for (const int streams : {2, 4, 8, 16}) {
                 for (const std::int64_t steps : {64 / width, 64 / width + 1, 200 / width + 3, 1000 / width}) {
                     for (const KernelStores stores : all_stores()) {
-                        each_phase([&](const std::byte* src, Room& room) {
-                            const std::int64_t bytes = steps * width;
-                            const std::int64_t pitch = stores.nontemporal ? (bytes + 127) / 64 * 64 : bytes + width;
-                            kernels_.weave(src, room.dst(), width, streams, deal, permutes.data(), bytes, pitch, {1, 0, 0},
-                                           stores);
-                            for (std::int64_t k = 0; k < steps; ++k) {
-                                for (std::int64_t s = 0; s < streams; ++s) {
-                                    const std::int64_t woven = (k * streams + s) * width;
-                                    const std::int64_t apart = s * pitch + k * width;
-                                    put(room, deal ? apart : woven, src + (deal ? woven : apart), width);
+                        each_phase(
+                            [&](const std::byte* src, Room& room) {
+                                const std::int64_t bytes = steps * width;
+                                const std::int64_t pitch = stores.nontemporal ? (bytes + 127) / 64 * 64 : bytes + width;
+                                kernels_.weave(src, room.dst(), width, streams, deal, permutes.data(), bytes, pitch, {1, 0, 0},
+                                               stores);
+                                for (std::int64_t k = 0; k < steps; ++k) {
+                                    for (std::int64_t s = 0; s < streams; ++s) {
+                                        const std::int64_t woven = (k * streams + s) * width;
+                                        const std::int64_t apart = s * pitch + k * width;
+                                        put(room, deal ? apart : woven, src + (deal ? woven : apart), width);
+                                    }
                                 }
-                            }
-                        }, "weave", {width, streams, steps, deal});
+                            },
+                            "weave", {width, streams, steps, deal});
                     }
                 }
             }

@@ -18,10 +18,11 @@ inline std::string literal(const dnnmove::Nest& nest) {
     std::string text = "Nest{{";
     for (const dnnmove::Loop& loop : nest.loops) {
         if (text.back() == '}') text += ", ";
-        text += "{" + std::to_string(loop.extent) + ", " + std::to_string(loop.src_stride) + ", " + std::to_string(loop.dst_stride);
+        text += "{" + std::to_string(loop.extent) + ", " + std::to_string(loop.src_stride) + ", " +
+                std::to_string(loop.dst_stride);
         if (loop.table) {
-            text += ", std::make_shared<OffsetTable>(OffsetTable{" + braces(loop.table->src) + ", " + braces(loop.table->dst) + ", " +
-                    std::to_string(loop.table->whole) + "})";
+            text += ", std::make_shared<OffsetTable>(OffsetTable{" + braces(loop.table->src) + ", " + braces(loop.table->dst) +
+                    ", " + std::to_string(loop.table->whole) + "})";
         }
         text += "}";
     }

@@ -115,13 +115,20 @@ void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
     std::byte* dst = raw.get() + kGuard + misalignment;
     std::memset(raw.get(), 0xAB, static_cast<std::size_t>(problem.dst_bytes + 2 * kGuard));
     const Nest nest = dnnmove::canonical(problem.nest);
-    const dnnmove::PlanContext context{&dnnmove::kernels_for(isa), large, !large && misalignment % 2 == 0, (misalignment | 64) & -(misalignment | 64),
-                                       nest.dst_offset, 4096, large, large && misalignment % 3 != 1};
+    const dnnmove::PlanContext context{&dnnmove::kernels_for(isa),
+                                       large,
+                                       !large && misalignment % 2 == 0,
+                                       (misalignment | 64) & -(misalignment | 64),
+                                       nest.dst_offset,
+                                       4096,
+                                       large,
+                                       large && misalignment % 3 != 1};
     const dnnmove::NestPlan plan(nest, context);
     const std::int64_t units = plan.units();
     const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(0, units)(random);
     INFO(testing::literal(problem.nest));
-    INFO("under ", to_string(isa), ", large ", large, ", misaligned ", misalignment, ", cut at ", cut, " of ", units, ": ", plan.describe());
+    INFO("under ", to_string(isa), ", large ", large, ", misaligned ", misalignment, ", cut at ", cut, " of ", units, ": ",
+         plan.describe());
     plan.run(src.data(), dst, cut, units);
     plan.run(src.data(), dst, 0, cut);
     CHECK(testing::difference(testing::Bytes(dst, dst + problem.dst_bytes), expected) == "");
@@ -139,7 +146,9 @@ TEST_CASE("random nests are copied in every store mode and cut in two") {
     testing::each_round(1500, 1, [](std::mt19937& random, int) {
         const Problem problem = random_problem(random);
         for (const bool large : {false, true}) {
-            const std::int64_t misalignment = random() % 2 == 0 ? 0 : random() % 2 == 0 ? 16 : static_cast<std::int64_t>(random() % 64);
+            const std::int64_t misalignment = random() % 2 == 0   ? 0
+                                              : random() % 2 == 0 ? 16
+                                                                  : static_cast<std::int64_t>(random() % 64);
             check(problem, dnnmove::best_isa(), large, misalignment, random);
         }
     });

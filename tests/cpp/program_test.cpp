@@ -161,8 +161,8 @@ TEST_CASE("large nests are copied by threads and with streaming stores") {
 TEST_CASE("long columns are read by groups") {
     std::mt19937 random(9);
     constexpr std::int64_t kPitch = 1 << 16;  // rows that share few cache sets
-    const std::int64_t shapes[][3] = {{17, 65, 4}, {100, 97, 4}, {128, 100, 4}, {300, 70, 4}, {1000, 130, 4}, {515, 250, 4},
-                                      {129, 66, 8}, {700, 100, 8}, {65, 81, 16}, {300, 111, 16}};
+    const std::int64_t shapes[][3] = {{17, 65, 4},   {100, 97, 4}, {128, 100, 4}, {300, 70, 4}, {1000, 130, 4},
+                                      {515, 250, 4}, {129, 66, 8}, {700, 100, 8}, {65, 81, 16}, {300, 111, 16}};
     for (const auto& [length, columns, itemsize] : shapes) {
         Nest nest;
         nest.itemsize = itemsize;
@@ -307,9 +307,18 @@ TEST_CASE("narrow fields of long records beyond the caches are split") {
 
 TEST_CASE("records beyond the caches are split and joined") {
     std::mt19937 random(11);
-    for (const auto& widths : std::vector<std::vector<std::int64_t>>{{1, 1, 1}, {4, 4, 4}, {4, 8, 4}, {2, 3}, {20, 40}, {60, 120, 60}, {500, 3, 1200, 64}, std::vector<std::int64_t>(129, 40),
-             std::vector<std::int64_t>(64, 4), std::vector<std::int64_t>(40, 64), std::vector<std::int64_t>(33, 1),
-             {52, 76, 64, 4, 4, 4, 4, 4, 4, 4, 4, 4, 300, 1}}) {
+    for (const auto& widths : std::vector<std::vector<std::int64_t>>{{1, 1, 1},
+                                                                     {4, 4, 4},
+                                                                     {4, 8, 4},
+                                                                     {2, 3},
+                                                                     {20, 40},
+                                                                     {60, 120, 60},
+                                                                     {500, 3, 1200, 64},
+                                                                     std::vector<std::int64_t>(129, 40),
+                                                                     std::vector<std::int64_t>(64, 4),
+                                                                     std::vector<std::int64_t>(40, 64),
+                                                                     std::vector<std::int64_t>(33, 1),
+                                                                     {52, 76, 64, 4, 4, 4, 4, 4, 4, 4, 4, 4, 300, 1}}) {
         const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
         const std::int64_t records = std::min<std::int64_t>(last_level_cache_bytes(), 64 << 20) / sum + 13;
         for (const bool split : {true, false}) check_records(widths, records, sum, split, random);

@@ -75,8 +75,8 @@ protected:
         const auto fields = fields_of(widths);
         const std::int64_t pitch = fields.back().at + fields.back().width - 3 + gap;
         std::byte* dst = room.dst();
-        kernels_.split_records({fields.data(), static_cast<std::int32_t>(fields.size()), pitch, kFirstRecord, kLastRecord},
-                               src, &dst, stores);
+        kernels_.split_records({fields.data(), static_cast<std::int32_t>(fields.size()), pitch, kFirstRecord, kLastRecord}, src,
+                               &dst, stores);
         for (const auto& field : fields) {
             for (std::int64_t i = kFirstRecord; i < kLastRecord; ++i) {
                 put(room, field.offset + i * field.width, src + field.at + i * pitch, field.width);
@@ -87,8 +87,8 @@ protected:
     void join_records(const std::vector<std::int64_t>& widths, const std::byte* src, Room& room, KernelStores stores) {
         const auto fields = fields_of(widths);
         const std::int64_t pitch = fields.back().at + fields.back().width - 3;
-        kernels_.join_records({fields.data(), static_cast<std::int32_t>(fields.size()), pitch, kFirstRecord, kLastRecord},
-                              &src, room.dst(), stores);
+        kernels_.join_records({fields.data(), static_cast<std::int32_t>(fields.size()), pitch, kFirstRecord, kLastRecord}, &src,
+                              room.dst(), stores);
         for (const auto& field : fields) {
             for (std::int64_t i = kFirstRecord; i < kLastRecord; ++i) {
                 put(room, field.at + i * pitch, src + field.offset + i * field.width, field.width);
@@ -101,9 +101,17 @@ protected:
 
 TEST_CASE_FIXTURE(RecordChecks, "fields and records are exchanged by tables") {
     if (!has_records() || !has_exchanges()) return;
-    for (const std::vector<std::int64_t>& widths :
-         {std::vector<std::int64_t>{1, 1}, {1, 1, 1}, {4, 4, 4}, {1, 1, 1, 1}, {4, 8, 4}, {2, 3}, {8, 56}, {4, 4, 4, 20},
-          {1, 7, 3}, std::vector<std::int64_t>(8, 2), std::vector<std::int64_t>(9, 4)}) {
+    for (const std::vector<std::int64_t>& widths : {std::vector<std::int64_t>{1, 1},
+                                                    {1, 1, 1},
+                                                    {4, 4, 4},
+                                                    {1, 1, 1, 1},
+                                                    {4, 8, 4},
+                                                    {2, 3},
+                                                    {8, 56},
+                                                    {4, 4, 4, 20},
+                                                    {1, 7, 3},
+                                                    std::vector<std::int64_t>(8, 2),
+                                                    std::vector<std::int64_t>(9, 4)}) {
         CAPTURE(widths);
         for (const bool split : {true, false}) {
             for (const KernelStores stores : all_stores()) {
@@ -118,14 +126,21 @@ TEST_CASE_FIXTURE(RecordChecks, "fields and records are exchanged by tables") {
 TEST_CASE_FIXTURE(RecordChecks, "records are split and joined field by field") {
     if (!has_records()) return;
     for (const std::vector<std::int64_t>& widths :
-         {std::vector<std::int64_t>{1, 1}, {7, 9, 11}, {63, 64, 65}, {1, 200, 3, 64}, {192, 128}, {300, 1, 1, 1, 62},
+         {std::vector<std::int64_t>{1, 1},
+          {7, 9, 11},
+          {63, 64, 65},
+          {1, 200, 3, 64},
+          {192, 128},
+          {300, 1, 1, 1, 62},
           std::vector<std::int64_t>(static_cast<std::size_t>(dnnmove::kMaxRecordFields), 20)}) {
         CAPTURE(widths);
         for (const std::int64_t gap : {0, 9}) {
             for (const KernelStores stores : all_stores()) {
-                each_phase([&](const std::byte* src, Room& room) { split_records(widths, gap, src, room, stores); }, "split records", {gap});
+                each_phase([&](const std::byte* src, Room& room) { split_records(widths, gap, src, room, stores); },
+                           "split records", {gap});
                 if (gap != 0) continue;
-                each_phase([&](const std::byte* src, Room& room) { join_records(widths, src, room, stores); }, "join records", {});
+                each_phase([&](const std::byte* src, Room& room) { join_records(widths, src, room, stores); }, "join records",
+                           {});
             }
         }
     }

@@ -67,7 +67,8 @@ std::vector<Problem> problems() {
 
 // The memory of a problem, its outputs somewhat apart and off any line.
 struct Arrays {
-    Arrays(const Problem& problem, std::size_t shift, std::mt19937& random) : src(testing::random_bytes(problem.src_bytes, random)) {
+    Arrays(const Problem& problem, std::size_t shift, std::mt19937& random)
+        : src(testing::random_bytes(problem.src_bytes, random)) {
         for (const std::size_t bytes : problem.dst_bytes) dsts.emplace_back(bytes + shift + 64, std::byte{0x5a});
         from = src.data();
         for (Bytes& dst : dsts) to.push_back(dst.data() + shift);

@@ -65,8 +65,8 @@ Placement place(Dims shape, Dims strides, std::int64_t itemsize) {
     return placement;
 }
 
-CallPlan::CallPlan(Title title, std::vector<Placement> inputs, std::vector<Placement> outputs,
-                   std::vector<Transfer> transfers, bool tune)
+CallPlan::CallPlan(Title title, std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers,
+                   bool tune)
     : title_(std::move(title)),
       inputs_(std::move(inputs)),
       outputs_(std::move(outputs)),
@@ -114,8 +114,7 @@ PlanOptions CallPlan::options_for(std::size_t slot) const {
     return options;
 }
 
-const Program& CallPlan::build(std::size_t slot, const std::byte* const* srcs, std::byte* const* dsts,
-                               int threads) const {
+const Program& CallPlan::build(std::size_t slot, const std::byte* const* srcs, std::byte* const* dsts, int threads) const {
     PlanOptions options = options_for(slot);
     if (!tune_) {
         const bool measured = !tuned_problems::none();

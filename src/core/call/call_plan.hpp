@@ -31,8 +31,8 @@ Placement place(Dims shape, Dims strides, std::int64_t itemsize);
 class CallPlan {
 public:
     // With `tune` the first call measures variants of the plan (plan/tuning.hpp) and keeps the fastest.
-    CallPlan(Title title, std::vector<Placement> inputs, std::vector<Placement> outputs,
-             std::vector<Transfer> transfers, bool tune = false);
+    CallPlan(Title title, std::vector<Placement> inputs, std::vector<Placement> outputs, std::vector<Transfer> transfers,
+             bool tune = false);
     ~CallPlan();
     CallPlan(const CallPlan&) = delete;
     CallPlan& operator=(const CallPlan&) = delete;
@@ -57,8 +57,7 @@ public:
 
     // For a call on this memory with at most `threads` threads. Where the plan is to be tuned the destinations
     // are written by the first such call already.
-    const Program& program(const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count,
-                           int threads) const {
+    const Program& program(const std::byte* const* srcs, std::byte* const* dsts, std::size_t dst_count, int threads) const {
         const std::size_t slot = alignment_slot(dsts, dst_count);
         if (const Built* built = find(slot, threads)) return built->program;
         return build(slot, srcs, dsts, threads);

@@ -73,7 +73,8 @@ public:
     // None where there is none.
     PlanInUse find(const PlanKey& key, std::uint64_t hash) {
         const auto& entry = entries_[hash % kEntries];
-        if (is_current() && entry && entry->matches(key, hash)) [[likely]] return {*entry->plan, *this};
+        if (is_current() && entry && entry->matches(key, hash)) [[likely]]
+            return {*entry->plan, *this};
         return find_shared(key, hash);
     }
     void insert(const PlanKey& key, std::uint64_t hash, std::shared_ptr<const CallPlan> plan);
@@ -97,9 +98,7 @@ private:
     std::size_t lent_ = 0;
 };
 
-PlanInUse::PlanInUse(const CallPlan& plan, LocalPlans& lender) noexcept : plan_(&plan), lender_(&lender) {
-    ++lender.lent_;
-}
+PlanInUse::PlanInUse(const CallPlan& plan, LocalPlans& lender) noexcept : plan_(&plan), lender_(&lender) { ++lender.lent_; }
 
 PlanInUse::~PlanInUse() {
     if (lender_ != nullptr) --lender_->lent_;
@@ -110,7 +109,8 @@ template <class Build>
 PlanInUse cached_plan(const PlanKey& key, const Build& build) {
     const std::uint64_t hash = key.hash();
     LocalPlans& plans = LocalPlans::of_thread();
-    if (PlanInUse found = plans.find(key, hash)) [[likely]] return found;
+    if (PlanInUse found = plans.find(key, hash)) [[likely]]
+        return found;
     std::shared_ptr<const CallPlan> made = build();
     plans.insert(key, hash, made);
     return made;

@@ -24,8 +24,7 @@ public:
         for (const std::int64_t word : words) push(word);
     }
     // The number of an array's dimensions, then the length (elements) and the stride (bytes) of each.
-    [[gnu::always_inline]] void push_layout(std::span<const std::int64_t> shape,
-                                            std::span<const std::int64_t> strides) {
+    [[gnu::always_inline]] void push_layout(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
         const std::size_t ndim = shape.size();
         if (size_ + 1 + 2 * ndim > kInline) [[unlikely]] {
             push_layout_slowly(shape, strides);
@@ -47,9 +46,7 @@ public:
     }
     void set(std::size_t position, std::int64_t word) noexcept { data()[position] = word; }
     std::size_t size() const noexcept { return size_; }
-    std::span<const std::int64_t> words() const noexcept {
-        return {size_ <= kInline ? inline_ : heap_.data(), size_};
-    }
+    std::span<const std::int64_t> words() const noexcept { return {size_ <= kInline ? inline_ : heap_.data(), size_}; }
     std::uint64_t hash() const noexcept {
         // Two words per multiplication, in two chains: a small call waits for each multiplication of a chain.
         const std::span<const std::int64_t> all = words();

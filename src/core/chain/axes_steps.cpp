@@ -32,7 +32,8 @@ public:
         const auto gone = dropped(shape);
         if (gone[leading.axis]) return std::nullopt;
         Leading after = leading;
-        after.axis -= static_cast<std::size_t>(std::count(gone.begin(), gone.begin() + static_cast<std::ptrdiff_t>(leading.axis), true));
+        after.axis -= static_cast<std::size_t>(
+            std::count(gone.begin(), gone.begin() + static_cast<std::ptrdiff_t>(leading.axis), true));
         return after;
     }
 
@@ -87,9 +88,9 @@ private:
         const auto from = resolve_axes(source_, shape.size(), "source");
         const auto to = resolve_axes(destination_, shape.size(), "destination");
         if (from.size() != to.size()) {
-            throw ValueError("source " + to_string(to_value(source_)) + " and destination " + to_string(to_value(destination_)) +
-                             " must name as many axes each, not " + std::to_string(from.size()) + " and " +
-                             std::to_string(to.size()));
+            throw ValueError("source " + to_string(to_value(source_)) + " and destination " +
+                             to_string(to_value(destination_)) + " must name as many axes each, not " +
+                             std::to_string(from.size()) + " and " + std::to_string(to.size()));
         }
         Dims order(shape.size(), -1);
         for (std::size_t i = 0; i < to.size(); ++i) order[to[i]] = static_cast<std::int64_t>(from[i]);
@@ -182,8 +183,8 @@ public:
     std::vector<Dims> check(const Dims& shape) const override {
         const std::size_t axis = ops::normalize_axis(axis_, shape.size());
         const auto fail = [&](const std::string& why) {
-            throw ValueError("sizes " + dnnmove::to_string(sizes_) + " must multiply to " + named(ops::kDataShape, axis, shape[axis]) +
-                             ", with at most one -1 for what is left: " + why);
+            throw ValueError("sizes " + dnnmove::to_string(sizes_) + " must multiply to " +
+                             named(ops::kDataShape, axis, shape[axis]) + ", with at most one -1 for what is left: " + why);
         };
         const Dims sizes = resolve_rest(sizes_, shape[axis], fail);
         Dims result = shape;

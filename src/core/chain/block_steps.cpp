@@ -79,8 +79,8 @@ private:
         for (const std::int64_t axis : kind_ == Kind::space_to_depth ? Dims{2, 4, 0, 1, 3} : Dims{0, 2, 4, 1, 3}) {
             order.push_back(c + axis);
         }
-        return {unflatten(c + 2, {shape[channels + 2] / block_, block_}), unflatten(c + 1, {shape[channels + 1] / block_, block_}),
-                transpose(std::move(order)), flatten(c, c + 2)};
+        return {unflatten(c + 2, {shape[channels + 2] / block_, block_}),
+                unflatten(c + 1, {shape[channels + 1] / block_, block_}), transpose(std::move(order)), flatten(c, c + 2)};
     }
 
     std::vector<StepPtr> to_space(const Dims& shape, std::size_t channels) const {

@@ -73,7 +73,8 @@ Mosaic Chain::start() const {
     const auto* const first = steps_.empty() ? nullptr : dynamic_cast<const Join*>(steps_.front().get());
     if (first == nullptr) {
         throw ValueError("the chain has " + std::to_string(sources_->size()) +
-                         (sources_->size() == 1 ? " source in a list" : " sources") + ": its first step must be stack or concat");
+                         (sources_->size() == 1 ? " source in a list" : " sources") +
+                         ": its first step must be stack or concat");
     }
     return first->join(*sources_, itemsize_);
 }
@@ -93,11 +94,12 @@ Chain Chain::then(StepPtr step) const {
     longer.splits_ = splits_ || step->splits();
     if (open()) {
         longer.steps_.push_back(std::move(step));
-        lead([&] { return place + ": "; }, [&] {
-            const auto* const join = dynamic_cast<const Join*>(longer.steps_.front().get());
-            if (join != nullptr) add(*level, {join->shape(*sources_)}, itemsize_);
-            static_cast<void>(longer.start());  // for its checks
-        });
+        lead([&] { return place + ": "; },
+             [&] {
+                 const auto* const join = dynamic_cast<const Join*>(longer.steps_.front().get());
+                 if (join != nullptr) add(*level, {join->shape(*sources_)}, itemsize_);
+                 static_cast<void>(longer.start());  // for its checks
+             });
         level->begins.assign(count + 1, 1);
         level->begins.front() = 0;
         level->taken = level->active = {0, 1};

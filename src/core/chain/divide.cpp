@@ -60,11 +60,10 @@ struct Divider {
             if (start >= 0 && whole < 2) return;
             Runs found;
             const std::int64_t begin = std::max<std::int64_t>(start, 0);
-            const bool fits =
-                whole == 0 ? append(found, term, second.start, reach, 0, term.extent)
-                           : append(found, term, second.start, reach, 0, begin) &&
-                                 append(found, term, second.start, reach, begin, begin + period) &&
-                                 append(found, term, second.start, reach, begin + whole * period, term.extent);
+            const bool fits = whole == 0 ? append(found, term, second.start, reach, 0, term.extent)
+                                         : append(found, term, second.start, reach, 0, begin) &&
+                                               append(found, term, second.start, reach, begin, begin + period) &&
+                                               append(found, term, second.start, reach, begin + whole * period, term.extent);
             if (fits && (!best || found.size() < best->size())) {
                 best = std::move(found);
                 from = begin;
@@ -98,9 +97,7 @@ struct Divider {
     }
 
     // The first step that lies in the row after the first one.
-    std::int64_t next_row(const Term& term, std::int64_t start) const {
-        return (low - start + term.step - 1) / term.step;
-    }
+    std::int64_t next_row(const Term& term, std::int64_t start) const { return (low - start + term.step - 1) / term.step; }
 
     // Appends the runs of steps [begin, end); false where there are more than `limit` in all.
     bool append(Runs& runs, const Term& term, std::int64_t start, std::int64_t reach, std::int64_t begin,
@@ -127,7 +124,8 @@ struct Divider {
 
 }  // namespace
 
-void divide(const Positions& set, std::int64_t low_length, std::size_t limit, std::vector<std::pair<Positions, Positions>>& out) {
+void divide(const Positions& set, std::int64_t low_length, std::size_t limit,
+            std::vector<std::pair<Positions, Positions>>& out) {
     out.clear();
     Positions high{set.start / low_length, set.offset, {}};
     const Positions low{set.start % low_length, 0, {}};

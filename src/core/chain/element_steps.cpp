@@ -63,7 +63,8 @@ public:
     }
     // Several numbers fix the length of their axis.
     std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
-        const bool several = std::holds_alternative<Floats>(conversion_.scale) || std::holds_alternative<Floats>(conversion_.shift);
+        const bool several = std::holds_alternative<Floats>(conversion_.scale) ||
+                             std::holds_alternative<Floats>(conversion_.shift);
         return several ? elsewhere(*conversion_.axis, leading, shape) : std::optional(leading);
     }
 

@@ -119,7 +119,8 @@ public:
             search(kSource, Node{0, 0}, source, false);
         }
         folded_.composed = work.done;
-        for (std::size_t step = 0; traced_ && step <= chain_.steps().size(); ++step) folded_.steps.push_back({heading(step), chain_.levels()[step]->shapes.size(), {}, false});
+        for (std::size_t step = 0; traced_ && step <= chain_.steps().size(); ++step)
+            folded_.steps.push_back({heading(step), chain_.levels()[step]->shapes.size(), {}, false});
         std::vector<Mosaic> path;
         emit(kSource, Node{0, 0}, source, 0, 0, path);
         return std::move(folded_);
@@ -210,7 +211,8 @@ private:
         here = cost_of(base, mosaic, false);
         here.bytes = mosaic.bytes();
         if (!(sum(here, least) < onward) || (here.excess > 0 && !bears_excess_)) return onward;
-        const bool last_written = onward != kImpossible && here.excess == onward.excess && onward.bytes - here.bytes < least_below(node.step);
+        const bool last_written = onward != kImpossible && here.excess == onward.excess &&
+                                  onward.bytes - here.bytes < least_below(node.step);
         const Cost written = sum(here, search_from(node, mosaic, last_written));
         if (written < onward) {
             written_.insert({base, node});
@@ -259,7 +261,8 @@ private:
             for (std::size_t k = least_.size() - 1; k-- > 0;) {
                 least_[k] = least_[k + 1];
                 if (k + 2 == least_.size()) continue;
-                for (const Dims& shape : chain_.levels()[k + 1]->shapes) least_[k] = std::min(least_[k], element_count(shape) * chain_.itemsize());
+                for (const Dims& shape : chain_.levels()[k + 1]->shapes)
+                    least_[k] = std::min(least_[k], element_count(shape) * chain_.itemsize());
             }
         }
         return least_[step];
@@ -296,7 +299,8 @@ private:
                 std::vector<Mosaic>& path) {
         if (traced_) path.push_back(mosaic);
         const auto known = made_.find({base, node});
-        const std::vector<Mosaic> next = known != made_.end() ? std::move(*known->second) : chain_.apply(node.step, node.branch, mosaic);
+        const std::vector<Mosaic> next = known != made_.end() ? std::move(*known->second)
+                                                              : chain_.apply(node.step, node.branch, mosaic);
         for (std::size_t i = 0; i < next.size(); ++i) emit(base, child(node, i), next[i], source, pass, path);
         if (traced_) path.pop_back();
     }
@@ -327,7 +331,8 @@ private:
         }
         const Step* const step = node.step == 0 ? nullptr : chain_.steps()[node.step - 1].get();
         if (step != nullptr && (step->converts() != nullptr || step->swaps() != nullptr)) {
-            made.remark = step->converts() != nullptr ? "numbers are converted on their way out" : "bytes are swapped on their way out";
+            made.remark = step->converts() != nullptr ? "numbers are converted on their way out"
+                                                      : "bytes are swapped on their way out";
         } else if (node.step > input && !path.empty() && path.back() == mosaic) {
             made.remark += std::string(made.remark.empty() ? "" : ", ") + "nothing changes";
         }
@@ -391,15 +396,19 @@ private:
 
     // "split(axis=1, num_splits=2): 2 outputs"
     std::string heading(std::size_t step) const {
-        if (step == 0) return chain_.joins() ? std::to_string(chain_.sources().size()) + (chain_.sources().size() == 1 ? " input in a list" : " inputs") : "input";
+        if (step == 0)
+            return chain_.joins() ? std::to_string(chain_.sources().size()) +
+                                        (chain_.sources().size() == 1 ? " input in a list" : " inputs")
+                                  : "input";
         const Step& made = *chain_.steps()[step - 1];
         const Level& level = *chain_.levels()[step];
         const std::size_t count = level.shapes.size();
         std::string text = made.text();
         if (made.turns(count)) {
             const Branches& active = level.active;
-            text += active.end - active.begin == count ? ": to every output again"
-                                                       : ": to output " + std::to_string(active.begin) + " of " + std::to_string(count);
+            text += active.end - active.begin == count
+                        ? ": to every output again"
+                        : ": to output " + std::to_string(active.begin) + " of " + std::to_string(count);
         } else if (made.splits()) {
             text += ": " + std::to_string(count) + (count == 1 ? " output" : " outputs");
         }

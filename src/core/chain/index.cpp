@@ -36,7 +36,8 @@ Selection select(const Slice& slice, std::size_t axis, std::int64_t length) {
     selection.step = slice.step;
     const std::int64_t range = forward ? stop - start : start - stop;
     // Unsigned, since the most negative step has no positive counterpart.
-    const auto pace = forward ? static_cast<std::uint64_t>(slice.step) : std::uint64_t{0} - static_cast<std::uint64_t>(slice.step);
+    const auto pace = forward ? static_cast<std::uint64_t>(slice.step)
+                              : std::uint64_t{0} - static_cast<std::uint64_t>(slice.step);
     selection.whole = slice.step == 1 && slice.start.value_or(0) == 0 && !slice.stop;
     selection.count = range <= 0 ? 0 : static_cast<std::int64_t>((static_cast<std::uint64_t>(range) - 1) / pace) + 1;
     return selection;
@@ -93,7 +94,7 @@ private:
         if (ellipses > 1) throw IndexError("key " + key() + " must hold at most one ellipsis");
         if (named > shape.size()) {
             throw IndexError("key " + key() + " indexes " + std::to_string(named) + " axes, but data has " +
-                            std::to_string(shape.size()) + " dimensions");
+                             std::to_string(shape.size()) + " dimensions");
         }
         std::vector<Selection> result;
         std::size_t axis = 0;

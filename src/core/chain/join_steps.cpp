@@ -72,7 +72,8 @@ private:
 }  // namespace
 
 std::vector<Dims> Join::check(const Dims&) const {
-    throw ValueError("it joins the sources of a chain of several, dnnmove.Chain([...]), as its first step, and is none of any other");
+    throw ValueError(
+        "it joins the sources of a chain of several, dnnmove.Chain([...]), as its first step, and is none of any other");
 }
 
 StepPtr stack(std::int64_t axis) { return std::make_shared<StackStep>(axis); }

@@ -126,7 +126,8 @@ private:
     void walk(const Positions& set, std::size_t level, std::int64_t position, std::int64_t offset) {
         if (level < set.terms.size()) {
             const Term& term = set.terms[level];
-            for (std::int64_t k = 0; k < term.extent; ++k) walk(set, level + 1, position + term.position(k), offset + term.offset(k));
+            for (std::int64_t k = 0; k < term.extent; ++k)
+                walk(set, level + 1, position + term.position(k), offset + term.offset(k));
             return;
         }
         for (std::uint32_t k = first_[static_cast<std::size_t>(position)]; k != kNone; k = next_[k]) {
@@ -344,7 +345,8 @@ Mosaic Mosaic::reshape(const Dims& shape) const {
     // steps come together, since none joined before.
     const std::vector<Group> groups = group_axes(shape_, shape);
     const auto steps = [](const Dims& lengths, std::size_t begin, std::size_t end) {
-        return std::count_if(lengths.begin() + static_cast<std::ptrdiff_t>(begin), lengths.begin() + static_cast<std::ptrdiff_t>(end),
+        return std::count_if(lengths.begin() + static_cast<std::ptrdiff_t>(begin),
+                             lengths.begin() + static_cast<std::ptrdiff_t>(end),
                              [](std::int64_t length) { return length > 1; });
     };
     Work::of_thread().done += pieces_.size();
@@ -366,7 +368,8 @@ Mosaic Mosaic::reshape(const Dims& shape) const {
             }
         }
     }
-    if (std::ranges::any_of(groups, [&](const Group& group) { return steps(shape_, group.old_begin, group.old_end) > 1; })) flat.join();
+    if (std::ranges::any_of(groups, [&](const Group& group) { return steps(shape_, group.old_begin, group.old_end) > 1; }))
+        flat.join();
 
     // Then the low axes of every group are divided off, last first.
     result.pieces_ = std::move(flat.pieces_);
@@ -472,7 +475,9 @@ std::string Mosaic::describe() const {
     }
     const auto [source, offset] = place(pieces_.front().offset);
     return "[" + text + "]" + (offset == 0 ? "" : " from byte " + std::to_string(offset)) +
-           (source == 0 ? "" : source < 0 ? " of a constant" : " of source " + std::to_string(source));
+           (source == 0  ? ""
+            : source < 0 ? " of a constant"
+                         : " of source " + std::to_string(source));
 }
 
 }  // namespace dnnmove::chain

@@ -131,7 +131,9 @@ private:
     }
 
     // Equal for pieces that differ along this axis alone.
-    std::uint64_t others(std::size_t i, std::size_t axis) const { return mixed(sums_[i] - axes_[i * rank_ + axis].whole + axis); }
+    std::uint64_t others(std::size_t i, std::size_t axis) const {
+        return mixed(sums_[i] - axes_[i * rank_ + axis].whole + axis);
+    }
 
     // Notes for each piece and axis whether another piece differs from it along that axis alone, and one of those is new.
     template <class IsNew>
@@ -176,7 +178,8 @@ private:
             for (const Term& term : set.terms) {
                 if (term.listing) continue;
                 use(at(set.start - term.step, pieces_[i].offset + set.offset - term.stride), kMeets);
-                use(at(set.start + term.extent * term.step, pieces_[i].offset + set.offset + term.extent * term.stride), kMeets);
+                use(at(set.start + term.extent * term.step, pieces_[i].offset + set.offset + term.extent * term.stride),
+                    kMeets);
             }
         }
     }
@@ -267,7 +270,8 @@ void Mosaic::join() {
         // Of many sources that do not lie alike: neighbours only, since pairs are too many.
         std::size_t last = 0;
         for (std::size_t i = 1; i < pieces_.size(); ++i) {
-            if (join_pieces(pieces_[last], pieces_[i]) == pieces_[last].axes.size() && ++last != i) pieces_[last] = std::move(pieces_[i]);
+            if (join_pieces(pieces_[last], pieces_[i]) == pieces_[last].axes.size() && ++last != i)
+                pieces_[last] = std::move(pieces_[i]);
         }
         pieces_.resize(last + 1);
         if (pieces_.size() > kMaxPieces) return;

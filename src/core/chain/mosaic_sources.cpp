@@ -198,7 +198,8 @@ std::int64_t Mosaic::address_of(const Constant& value) {
                     std::int64_t least = std::min<std::int64_t>(0, term.stride * (term.extent - 1));
                     std::int64_t most = std::max<std::int64_t>(0, term.stride * (term.extent - 1));
                     if (term.listing) {
-                        const auto [smallest, largest] = std::minmax_element(term.listing->offsets.begin(), term.listing->offsets.end());
+                        const auto [smallest, largest] = std::minmax_element(term.listing->offsets.begin(),
+                                                                             term.listing->offsets.end());
                         least = *smallest;
                         most = *largest;
                     }
@@ -215,11 +216,13 @@ std::int64_t Mosaic::address_of(const Constant& value) {
         }
         pitch_ = std::int64_t{8} << bits(span);
     }
-    const auto known = std::find_if(constants_.begin(), constants_.end(), [&](const Constant& other) { return *other == *value; });
+    const auto known = std::find_if(constants_.begin(), constants_.end(),
+                                    [&](const Constant& other) { return *other == *value; });
     const std::int64_t number = known - constants_.begin();
     if (known == constants_.end()) constants_.push_back(value);
     if (number >> kConstantBits != 0 || pitch_ > (std::int64_t{1} << kAddressBits) / (number + 2)) {
-        throw ValueError("a chain takes at most " + std::to_string(1 << kConstantBits) + " constants, of sources that span less");
+        throw ValueError("a chain takes at most " + std::to_string(1 << kConstantBits) +
+                         " constants, of sources that span less");
     }
     return -(number + 1) * pitch_;
 }
@@ -292,7 +295,8 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
             if (loops.of_parameters) stop.rest->of_parameters = loop_over(offsets.src, offsets.parameters);
             if (loops.of_parameters && (stop.rest->of_nest.table == nullptr) != (stop.rest->of_parameters->table == nullptr)) {
                 const auto listed = [&offsets = offsets](const Dims& dst) {
-                    return Loop{static_cast<std::int64_t>(dst.size()), 0, 0, std::make_shared<const OffsetTable>(OffsetTable{offsets.src, dst})};
+                    return Loop{static_cast<std::int64_t>(dst.size()), 0, 0,
+                                std::make_shared<const OffsetTable>(OffsetTable{offsets.src, dst})};
                 };
                 stop.rest = Loops{listed(offsets.dst), listed(offsets.parameters)};
             }
@@ -340,7 +344,9 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
             lowest += std::min<std::int64_t>(0, place(loops.of_nest.src_stride).source * (loops.of_nest.extent - 1));
         }
         for (const std::vector<Stop>& stops : crossings) {
-            lowest += std::min_element(stops.begin(), stops.end(), [](const Stop& a, const Stop& b) { return a.source < b.source; })->source;
+            lowest += std::min_element(stops.begin(), stops.end(), [](const Stop& a, const Stop& b) {
+                          return a.source < b.source;
+                      })->source;
         }
         const bool constants = lowest < 0;
         // The longest of these loops is left to the transfer, unless its steps are of different parameters; the others
@@ -364,8 +370,8 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
             }
         }
         rest.nest.src_offset = begin.offset;
-        const auto write_out = [&](const auto& self, const Transfer& so_far, const std::shared_ptr<Nest>& with, std::int64_t source,
-                                   std::size_t level) -> void {
+        const auto write_out = [&](const auto& self, const Transfer& so_far, const std::shared_ptr<Nest>& with,
+                                   std::int64_t source, std::size_t level) -> void {
             if (level == crossings.size()) {
                 append_from(all, so_far, source);
                 all.back().parameters = with;

@@ -22,21 +22,27 @@ public:
         }
         const auto* one = std::get_if<std::int64_t>(&widths_);
         const auto* pair = std::get_if<Dims>(&widths_);
-        pairs_ = one != nullptr ? std::vector<Dims>{{*one}} : pair != nullptr ? std::vector<Dims>{*pair} : std::get<std::vector<Dims>>(widths_);
+        pairs_ = one != nullptr    ? std::vector<Dims>{{*one}}
+                 : pair != nullptr ? std::vector<Dims>{*pair}
+                                   : std::get<std::vector<Dims>>(widths_);
         for (Dims& each : pairs_) {
             if (each.empty() || each.size() > 2) {
-                throw ValueError("pad_width " + text() + " must be a width, a pair (before, after), or pairs: one for all axes, or one for each");
+                throw ValueError("pad_width " + text() +
+                                 " must be a width, a pair (before, after), or pairs: one for all axes, or one for each");
             }
             if (each.size() == 1) each.push_back(each.front());
             for (const std::int64_t width : each) {
-                if (width < 0) throw ValueError("pad_width " + text() + " must hold widths of at least 0, but holds " + std::to_string(width));
+                if (width < 0)
+                    throw ValueError("pad_width " + text() + " must hold widths of at least 0, but holds " +
+                                     std::to_string(width));
             }
         }
     }
 
     std::string name() const override { return "pad"; }
     std::vector<Argument> arguments() const override {
-        std::vector<Argument> all{{"pad_width", std::visit([](const auto& each) { return Value(each); }, widths_)}, {"mode", mode_}};
+        std::vector<Argument> all{{"pad_width", std::visit([](const auto& each) { return Value(each); }, widths_)},
+                                  {"mode", mode_}};
         if (mode_ == "constant") all.push_back({"constant_value", value_});
         return all;
     }
@@ -46,12 +52,13 @@ public:
             const Dims& around = widths(axis, shape.size());
             for (const std::int64_t width : around) {
                 if (__builtin_add_overflow(result[axis], width, &result[axis])) {
-                    throw ValueError("pad_width " + text() + " makes more of " + named(ops::kDataShape, axis, shape[axis]) + " than 63 bits can count");
+                    throw ValueError("pad_width " + text() + " makes more of " + named(ops::kDataShape, axis, shape[axis]) +
+                                     " than 63 bits can count");
                 }
             }
             if (mode_ != "constant" && shape[axis] == 0 && result[axis] > 0) {
-                throw ValueError("pad_width " + text() + " cannot pad " + named(ops::kDataShape, axis, shape[axis]) + " in mode '" +
-                                 mode_ + "': there is no element to repeat");
+                throw ValueError("pad_width " + text() + " cannot pad " + named(ops::kDataShape, axis, shape[axis]) +
+                                 " in mode '" + mode_ + "': there is no element to repeat");
             }
         }
         if (shape.empty()) widths(0, 0);  // for its check
@@ -59,15 +66,16 @@ public:
     }
     std::vector<Mosaic> apply(const Mosaic& data) const override {
         if (mode_ == "constant" && static_cast<std::int64_t>(value_.bytes->size()) != data.itemsize()) {
-            throw ValueError("constant_value is an element of " + std::to_string(value_.bytes->size()) + " bytes, but those of data have " +
-                             std::to_string(data.itemsize()));
+            throw ValueError("constant_value is an element of " + std::to_string(value_.bytes->size()) +
+                             " bytes, but those of data have " + std::to_string(data.itemsize()));
         }
         Mosaic result = data;
         const std::size_t ndim = data.shape().size();
         for (std::size_t axis = 0; axis < ndim; ++axis) {
             const Dims& around = widths(axis, ndim);
             if (around[0] == 0 && around[1] == 0) continue;
-            result = mode_ == "constant" ? result.pad(axis, around[0], around[1], value_.bytes) : extended(result, axis, around[0], around[1]);
+            result = mode_ == "constant" ? result.pad(axis, around[0], around[1], value_.bytes)
+                                         : extended(result, axis, around[0], around[1]);
         }
         return {result};
     }
@@ -77,7 +85,9 @@ public:
     }
 
 private:
-    std::string text() const { return to_string(std::visit([](const auto& each) { return Value(each); }, widths_)); }
+    std::string text() const {
+        return to_string(std::visit([](const auto& each) { return Value(each); }, widths_));
+    }
 
     // Before and after.
     const Dims& widths(std::size_t axis, std::size_t ndim) const {
@@ -111,8 +121,10 @@ private:
         };
         if (mode_ == "edge" || length == 1) return runs({{0, 0, before}, {0, 1, length}, {length - 1, 0, after}});
         const bool reflects = mode_ == "reflect";
-        if (!reflects && std::max(before, after) <= length) return runs({{length - before, 1, before}, {0, 1, length}, {0, 1, after}});
-        if (reflects && std::max(before, after) < length) return runs({{before, -1, before}, {0, 1, length}, {length - 2, -1, after}});
+        if (!reflects && std::max(before, after) <= length)
+            return runs({{length - before, 1, before}, {0, 1, length}, {0, 1, after}});
+        if (reflects && std::max(before, after) < length)
+            return runs({{before, -1, before}, {0, 1, length}, {length - 2, -1, after}});
         // Wider than the axis: a part of the period again and again.
         const Mosaic period = reflects ? runs({{0, 1, length}, {length - 2, -1, length - 2}}) : data;
         const std::int64_t each = period.shape()[axis];

@@ -111,9 +111,7 @@ struct Reader {
 
 }  // namespace
 
-void Pattern::fail(const std::string& why) const {
-    throw ValueError("pattern " + to_string(Value(text)) + " " + why);
-}
+void Pattern::fail(const std::string& why) const { throw ValueError("pattern " + to_string(Value(text)) + " " + why); }
 
 void Pattern::fail(const PatternAxis& axis, const std::string& why) const {
     fail("is wrong at position " + std::to_string(axis.at) + ": " + to_string(Value(axis.name)) + " " + why);

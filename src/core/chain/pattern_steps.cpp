@@ -40,8 +40,9 @@ private:
         for (const PatternGroup& group : pattern_.left) {
             for (const PatternAxis& axis : group.axes) {
                 if (axis.number) {
-                    pattern_.fail(axis, "is an axis without a name, whose elements have no place on the right: name it, and give "
-                                        "its length by keyword");
+                    pattern_.fail(axis,
+                                  "is an axis without a name, whose elements have no place on the right: name it, and give "
+                                  "its length by keyword");
                 }
                 if (axis.ellipsis() && group.text != "...") pattern_.fail(axis, "must not stand in parentheses on the left");
                 if (Pattern::find(pattern_.right, axis.name) == nullptr) pattern_.fail(axis, "stands on the left only");
@@ -64,7 +65,8 @@ private:
         for (const PatternAxis& axis : group.axes) {
             if (length_of(axis)) continue;
             if (open != nullptr) {
-                pattern_.fail(axis, "and '" + open->name + "' stand in one pair of parentheses: all lengths but one must be given, as " +
+                pattern_.fail(axis, "and '" + open->name +
+                                        "' stand in one pair of parentheses: all lengths but one must be given, as " +
                                         axis.name + "=...");
             }
             open = &axis;

@@ -119,8 +119,8 @@ struct Filter {
         if (set.start % shared != 0) return;
         const std::int64_t stride = reach / shared;
         const std::int64_t wanted = (stride - set.start / shared % stride) % stride;
-        const auto first = static_cast<std::int64_t>(static_cast<__int128>(wanted) *
-                                                     inverse(term.step / shared, stride) % stride);
+        const auto first = static_cast<std::int64_t>(static_cast<__int128>(wanted) * inverse(term.step / shared, stride) %
+                                                     stride);
         for (std::int64_t k = first; k < std::min(period, term.extent); k += stride) {
             Positions inner = set;
             inner.start += k * term.step;
@@ -236,7 +236,8 @@ std::optional<std::int64_t> Positions::find(std::int64_t position) const {
 void normalize(Positions& set) {
     Terms& terms = set.terms;
     if (terms.empty() || (terms.size() == 1 && terms[0].extent != 1)) return;
-    terms.shorten(static_cast<std::size_t>(std::remove_if(terms.begin(), terms.end(), [](const Term& term) { return term.extent == 1; }) - terms.begin()));
+    terms.shorten(static_cast<std::size_t>(
+        std::remove_if(terms.begin(), terms.end(), [](const Term& term) { return term.extent == 1; }) - terms.begin()));
     std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.step > b.step; });
     for (std::size_t i = terms.size(); i-- > 1;) {
         Term& high = terms[i - 1];
@@ -315,13 +316,13 @@ std::optional<Positions> joined(const Positions& a, const Positions& b, std::int
     const auto rest = [](const Terms& terms, std::size_t from) {
         return std::span<const Term>(terms.data(), terms.size()).subspan(std::min(from, terms.size()));
     };
-    if (!std::ranges::equal(rest(low.terms, absent_low ? i : i + 1), rest(high.terms, absent_high ? i : i + 1))) return std::nullopt;
+    if (!std::ranges::equal(rest(low.terms, absent_low ? i : i + 1), rest(high.terms, absent_high ? i : i + 1)))
+        return std::nullopt;
     if ((i < low.terms.size() && low.terms[i].listing) || (i < high.terms.size() && high.terms[i].listing)) return std::nullopt;
     const Term& shape = absent_low ? high.terms[i] : low.terms[i];
     const std::int64_t low_extent = absent_low ? 1 : low.terms[i].extent;
     const std::int64_t high_extent = absent_high ? 1 : high.terms[i].extent;
-    if (!absent_low && !absent_high &&
-        (high.terms[i].step != shape.step || high.terms[i].stride != shape.stride)) {
+    if (!absent_low && !absent_high && (high.terms[i].step != shape.step || high.terms[i].stride != shape.stride)) {
         return std::nullopt;
     }
     if (step != low_extent * shape.step || stride != low_extent * shape.stride) return std::nullopt;

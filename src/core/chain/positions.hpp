@@ -29,7 +29,8 @@ public:
     ListingRef(std::nullptr_t) {}
     ListingRef(Dims positions, Dims offsets) : listing_(new Listing{std::move(positions), std::move(offsets), 1}) {}
     ListingRef(const ListingRef& other) noexcept : listing_(other.listing_) {
-        if (listing_ != nullptr) [[unlikely]] listing_->owners.fetch_add(1, std::memory_order_relaxed);
+        if (listing_ != nullptr) [[unlikely]]
+            listing_->owners.fetch_add(1, std::memory_order_relaxed);
     }
     ListingRef(ListingRef&& other) noexcept : listing_(std::exchange(other.listing_, nullptr)) {}
     ListingRef& operator=(ListingRef other) noexcept {
@@ -37,13 +38,15 @@ public:
         return *this;
     }
     ~ListingRef() {
-        if (listing_ != nullptr && listing_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) [[unlikely]] delete listing_;
+        if (listing_ != nullptr && listing_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) [[unlikely]]
+            delete listing_;
     }
     explicit operator bool() const { return listing_ != nullptr; }
     const Listing* operator->() const { return listing_; }
     bool operator==(const ListingRef& other) const {
         if (listing_ == other.listing_) return true;
-        return listing_ != nullptr && other.listing_ != nullptr && listing_->positions == other.listing_->positions && listing_->offsets == other.listing_->offsets;
+        return listing_ != nullptr && other.listing_ != nullptr && listing_->positions == other.listing_->positions &&
+               listing_->offsets == other.listing_->offsets;
     }
 
 private:
@@ -132,7 +135,8 @@ PooledList<Positions> cut(const Positions& set, std::int64_t begin, std::int64_t
 // Every position as high * low_length + low: `first` holds high (and the offset), `second` low.
 // Head, middle and tail become sets of their own where the digits straddle a multiple of low_length. `out`, emptied
 // first, gets them: its memory serves many calls.
-void divide(const Positions& set, std::int64_t low_length, std::size_t limit, std::vector<std::pair<Positions, Positions>>& out);
+void divide(const Positions& set, std::int64_t low_length, std::size_t limit,
+            std::vector<std::pair<Positions, Positions>>& out);
 
 // The positions that `step` divides, divided by it.
 PooledList<Positions> every(const Positions& set, std::int64_t step, std::size_t limit);

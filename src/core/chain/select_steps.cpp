@@ -17,7 +17,8 @@ constexpr std::int64_t kMaxIndices = std::int64_t{1} << 28;  // that counts of r
 void check_repeats(const Dims& repeats, std::string_view argument, const std::string& text) {
     for (const std::int64_t count : repeats) {
         if (count < 0) {
-            throw ValueError(std::string(argument) + " " + text + " must hold counts of at least 0, but holds " + std::to_string(count));
+            throw ValueError(std::string(argument) + " " + text + " must hold counts of at least 0, but holds " +
+                             std::to_string(count));
         }
     }
 }
@@ -68,11 +69,12 @@ private:
         const auto* one = std::get_if<std::int64_t>(&repeats_);
         const Dims counts = one != nullptr ? Dims{*one} : std::get<Dims>(repeats_);
         if (counts.size() == 1) {
-            return {insert_axis(axis + 1, counts[0]), flatten(static_cast<std::int64_t>(axis), static_cast<std::int64_t>(axis) + 1)};
+            return {insert_axis(axis + 1, counts[0]),
+                    flatten(static_cast<std::int64_t>(axis), static_cast<std::int64_t>(axis) + 1)};
         }
         if (static_cast<std::int64_t>(counts.size()) != shape[axis]) {
-            throw ValueError("repeats must be one count, or one for each element of " + named(ops::kDataShape, axis, shape[axis]) +
-                             ", but holds " + std::to_string(counts.size()));
+            throw ValueError("repeats must be one count, or one for each element of " +
+                             named(ops::kDataShape, axis, shape[axis]) + ", but holds " + std::to_string(counts.size()));
         }
         Dims indices;
         for (std::size_t i = 0; i < counts.size(); ++i) {

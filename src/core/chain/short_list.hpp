@@ -20,7 +20,8 @@ public:
     // What lies behind the last element is not copied.
     ShortList(const ShortList& other) : count_(other.count_) {
         std::copy_n(other.near_.begin(), count_, near_.begin());
-        if (other.far_) [[unlikely]] far_ = std::make_unique<std::vector<T>>(*other.far_);
+        if (other.far_) [[unlikely]]
+            far_ = std::make_unique<std::vector<T>>(*other.far_);
     }
     ShortList(ShortList&& other) noexcept : count_(std::exchange(other.count_, 0)), far_(std::move(other.far_)) {
         std::move(other.near_.begin(), other.near_.begin() + static_cast<std::ptrdiff_t>(count_), near_.begin());

@@ -14,13 +14,10 @@ View probe(const Dims& shape) { return View::strided(shape, Dims(shape.size(), 0
 // Shuffle and ShuffleChannels: (axis, low) says which axis is seen as (length / low, low).
 class ShuffleStep : public Step {
 public:
-    ShuffleStep(std::int64_t axis, std::int64_t value, bool channels)
-        : axis_(axis), value_(value), channels_(channels) {}
+    ShuffleStep(std::int64_t axis, std::int64_t value, bool channels) : axis_(axis), value_(value), channels_(channels) {}
 
     std::string name() const override { return channels_ ? "shuffle_channels" : "shuffle"; }
-    std::vector<Argument> arguments() const override {
-        return {{"axis", axis_}, {channels_ ? "group" : "group_size", value_}};
-    }
+    std::vector<Argument> arguments() const override { return {{"axis", axis_}, {channels_ ? "group" : "group_size", value_}}; }
     std::vector<Dims> check(const Dims& shape) const override {
         const View view = probe(shape);
         return {(channels_ ? ops::shuffle_channels(view, axis_, value_) : ops::shuffle(view, axis_, value_)).shape()};
@@ -178,18 +175,16 @@ public:
     std::vector<Dims> check(const Dims& shape) const override {
         const auto fail = [&](const std::string& why) {
             throw ValueError("shape " + to_string(shape_) + " must hold the " + std::to_string(element_count(shape)) +
-                             " elements of data.shape " + to_string(shape) +
-                             ", with at most one -1 for what is left: " + why);
+                             " elements of data.shape " + to_string(shape) + ", with at most one -1 for what is left: " + why);
         };
         return {resolve_rest(shape_, element_count(shape), fail)};
     }
-    std::vector<Mosaic> apply(const Mosaic& data) const override {
-        return {data.reshape(check(data.shape()).front())};
-    }
+    std::vector<Mosaic> apply(const Mosaic& data) const override { return {data.reshape(check(data.shape()).front())}; }
     std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
         const auto at = shape.begin() + static_cast<std::ptrdiff_t>(leading.axis);
         const std::int64_t slower = element_count(Dims(shape.begin(), at)) * leading.outer;
-        const std::int64_t faster = element_count(Dims(at, shape.end())) / std::max<std::int64_t>(leading.outer * leading.extent, 1);
+        const std::int64_t faster = element_count(Dims(at, shape.end())) /
+                                    std::max<std::int64_t>(leading.outer * leading.extent, 1);
         return follow_rest(leading, 0, shape_, slower, faster);
     }
 
@@ -202,9 +197,7 @@ public:
     explicit BranchStep(std::optional<std::int64_t> position) : position_(position) {}
 
     std::string name() const override { return "branch"; }
-    std::vector<Argument> arguments() const override {
-        return {{"", position_ ? Value(*position_) : Value(std::monostate())}};
-    }
+    std::vector<Argument> arguments() const override { return {{"", position_ ? Value(*position_) : Value(std::monostate())}}; }
     std::optional<Branches> turns(std::size_t count) const override {
         if (!position_) return Branches{0, count};
         const auto all = static_cast<std::int64_t>(count);
@@ -226,12 +219,8 @@ private:
 
 }  // namespace
 
-StepPtr shuffle(std::int64_t axis, std::int64_t group_size) {
-    return std::make_shared<ShuffleStep>(axis, group_size, false);
-}
-StepPtr shuffle_channels(std::int64_t axis, std::int64_t group) {
-    return std::make_shared<ShuffleStep>(axis, group, true);
-}
+StepPtr shuffle(std::int64_t axis, std::int64_t group_size) { return std::make_shared<ShuffleStep>(axis, group_size, false); }
+StepPtr shuffle_channels(std::int64_t axis, std::int64_t group) { return std::make_shared<ShuffleStep>(axis, group, true); }
 StepPtr transpose(Dims input_order) { return std::make_shared<TransposeStep>(std::move(input_order)); }
 StepPtr variadic_split(std::int64_t axis, Dims split_lengths) {
     return std::make_shared<VariadicSplit>(axis, std::move(split_lengths));

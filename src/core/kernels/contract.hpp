@@ -166,8 +166,8 @@ constexpr std::int64_t packed_element(std::int64_t width) {
 
 struct Kernels {
     Isa isa;
-    int vector_bytes;    // width of a tile's side
-    int gather_bytes;    // width of a gather's vectors and windows; 0: no gather on this ISA
+    int vector_bytes;  // width of a tile's side
+    int gather_bytes;  // width of a gather's vectors and windows; 0: no gather on this ISA
     int gather_windows;  // source windows per step: 1 or 2
 
     // Copies rows of `bytes` bytes each.
@@ -192,28 +192,27 @@ struct Kernels {
     // j in [0, rows_in). Indexed by log2(width), width 1 to 16 bytes.
     // nontemporal: every dst + dst_rows[i] lies on a line (64 bytes) and rows_in fills whole lines.
     // prefetch: while it loads from row j it asks for ahead.src + ahead.rows[j], the same columns.
-    void (*transpose[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                         const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
-                         KernelStores stores, RowsAhead ahead) noexcept;
+    void (*transpose[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                         std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept;
     // The same by way of a stage, with rows of any alignment and every line stored once. Of every row of the destination it
     // writes the lines that start in its first `owned` elements, so that neighbours share none, and
     // with `first` also what lies before the first line. rows_in >= owned + a line's worth of source
     // rows are readable, or the rows end with rows_in. At most kMaxPanelBytes / width rows_in. While it writes the rows of
     // some columns it asks for those of all rows ahead.
-    void (*transpose_lines[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                               const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
-                               std::int64_t owned, bool first, KernelStores stores, RowsAhead ahead) noexcept;
+    void (*transpose_lines[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                               std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, KernelStores stores,
+                               RowsAhead ahead) noexcept;
     // The same for elements in cells: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * cell]. Without
     // non-temporal stores it writes the first `owned` elements of every row. Null where the ISA has no byte
     // permute. At most kMaxCellPanelBytes / width rows_in.
-    void (*transpose_cells)(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                            const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
-                            std::int64_t owned, bool first, Cells cells, KernelStores stores, RowsAhead ahead) noexcept;
+    void (*transpose_cells)(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                            std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, Cells cells,
+                            KernelStores stores, RowsAhead ahead) noexcept;
     // As transpose_cells, for elements of 17 and more bytes: dst[dst_rows[i] + j * bytes] = src[src_rows[j] + i * bytes].
     // nontemporal: at most kMaxRowPanelBytes / bytes rows_in, and of elements of up to a line at most kMaxShortRows.
-    void (*transpose_rows)(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                           const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
-                           std::int64_t owned, bool first, std::int64_t bytes, KernelStores stores, RowsAhead ahead) noexcept;
+    void (*transpose_rows)(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                           std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, std::int64_t bytes,
+                           KernelStores stores, RowsAhead ahead) noexcept;
     bool packs_cells;  // it takes tiles of elements of packed_element bytes, whatever their cells
     // a.extent >= block.loop_steps steps of the block loop, b times; the last block of a row may repeat
     // part of the one before it. Non-temporal stores are used from the first step on that starts a line.
@@ -228,8 +227,8 @@ struct Kernels {
     // `blocks` blocks between the buffers at `srcs` and those at `dsts`. nontemporal: every vector of the
     // destination lies on a line. prefetch: every source so many bytes ahead. Null where the ISA has no
     // permute of two vectors' bytes.
-    void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts,
-                     std::int64_t blocks, KernelStores stores) noexcept;
+    void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t blocks,
+                     KernelStores stores) noexcept;
     // Deals records out to their fields, or makes records of fields without gaps between them, storing
     // every line of the destination once; at most kMaxRecordFields. Null where a vector is no line.
     void (*split_records)(const RecordBlock& block, const std::byte* src, std::byte* const* dsts, KernelStores stores) noexcept;
@@ -264,8 +263,7 @@ struct Conversions {
     void (*convert[kNumbers][kNumbers])(const std::byte* src, std::byte* dst, std::int64_t count, const ScaleShift* with,
                                         bool nontemporal) noexcept;
     // Turns round the bytes of each of `count` consecutive words of `bytes` (2, 4, 8 or 16) bytes. `dst` may be `src`.
-    void (*swap_words)(const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t bytes,
-                       bool nontemporal) noexcept;
+    void (*swap_words)(const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t bytes, bool nontemporal) noexcept;
 };
 
 inline constexpr std::int64_t kMaxPanelBytes = 512;

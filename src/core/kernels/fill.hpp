@@ -223,8 +223,7 @@ inline void fill_short(const std::byte* src, std::byte* dst, std::int64_t bytes,
 }
 
 template <class Simd>
-void fill(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
-          KernelStores stores) noexcept {
+void fill(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b, KernelStores stores) noexcept {
     const std::int64_t total = a.extent * bytes;
     if (Simd::kBytes % bytes == 0 && total <= kShortFill && !stores.nontemporal) {
         fill_short<Simd>(src, dst, bytes, total, b);

@@ -46,7 +46,8 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
         } else if (Run::kDownRows && a.extent < 4 * steps && b.src_rows == nullptr) {
             const std::int64_t last = a.extent - steps;
             for (std::int64_t at = 0;; at = at + steps < last ? at + steps : last) {
-                Run::template blocks<false>(block, src + at * a.src_stride, dst + at * a.dst_stride, b.extent, b.src_stride, b.dst_stride, 0);
+                Run::template blocks<false>(block, src + at * a.src_stride, dst + at * a.dst_stride, b.extent, b.src_stride,
+                                            b.dst_stride, 0);
                 if (at == last) return;
             }
         }
@@ -77,9 +78,9 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
         const std::int64_t along = stores.prefetch ? blocks_ahead * src_step : 0;
         // Where rows are shorter than the distance, as many rows further on as make it up.
         const std::int64_t rows = count > blocks_ahead ? 1 : (blocks_ahead + count - 1) / (count > 0 ? count : 1);
-        const std::int64_t over =
-            !stores.prefetch ? 0
-                             : b.src_ahead(j + rows) - b.src_at(j) + (count > blocks_ahead ? along - count * src_step : 0);
+        const std::int64_t over = !stores.prefetch ? 0
+                                                   : b.src_ahead(j + rows) - b.src_at(j) +
+                                                         (count > blocks_ahead ? along - count * src_step : 0);
         const std::byte* first = from + at * a.src_stride;
         std::byte* target = to + at * a.dst_stride;
         const std::byte* rest = first + near * src_step;
@@ -94,7 +95,8 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
             const std::int64_t last = a.extent - steps;
             const std::byte* again = from + last * a.src_stride;
             if (lines && joined) {
-                stream_block_part<Run>(block, again, to + last * a.dst_stride, (at + count * steps - last) * a.dst_stride, dst_step);
+                stream_block_part<Run>(block, again, to + last * a.dst_stride, (at + count * steps - last) * a.dst_stride,
+                                       dst_step);
             } else {
                 Run::template blocks<false>(block, again, to + last * a.dst_stride, 1, 0, 0, 0);
             }

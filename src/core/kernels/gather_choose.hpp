@@ -11,7 +11,8 @@
 namespace dnnmove {
 namespace {
 
-using WalkBlocks = void (*)(const GatherBlock&, const std::byte*, std::byte*, const KernelLoop&, const KernelLoop&, KernelStores) noexcept;
+using WalkBlocks = void (*)(const GatherBlock&, const std::byte*, std::byte*, const KernelLoop&, const KernelLoop&,
+                            KernelStores) noexcept;
 
 constexpr int kMostVectors = 8;
 constexpr int kMostSteps = 8;
@@ -24,7 +25,8 @@ constexpr WalkBlocks own_windows() {
 }
 template <int vectors, int windows>
 constexpr WalkBlocks shared_windows() {
-    if constexpr (shares_windows(vectors, windows)) return by_reference<walk_blocks<FewVectors<SharedWindows<vectors, windows>>>>;
+    if constexpr (shares_windows(vectors, windows))
+        return by_reference<walk_blocks<FewVectors<SharedWindows<vectors, windows>>>>;
     return nullptr;
 }
 
@@ -39,8 +41,8 @@ constexpr auto shared_windows_table(std::integer_sequence<int, ks...>) {
 constexpr auto kOwnWindows = own_windows_table(std::make_integer_sequence<int, kMostVectors * kMostSteps>{});
 constexpr auto kSharedWindows = shared_windows_table(std::make_integer_sequence<int, kMostShared * kMostShared>{});
 
-void gather_two_windows(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b,
-                        KernelStores stores) noexcept {
+void gather_two_windows(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
+                        const KernelLoop& b, KernelStores stores) noexcept {
     if (block.vector_bytes < 64 || block.window_bytes < 64) {
         return by_reference<walk_blocks<PartialVectors>>(block, src, dst, a, b, KernelStores{});
     }
@@ -59,7 +61,8 @@ void gather_two_windows(const GatherBlock& block, const std::byte* src, std::byt
         default: return by_reference<walk_blocks<Network<3, 4>>>(block, src, dst, a, b, stores);
     }
     if (block.shared_windows > 0) {
-        return kSharedWindows[static_cast<std::size_t>((block.count - 1) * kMostShared + block.shared_windows - 1)](block, src, dst, a, b, stores);
+        return kSharedWindows[static_cast<std::size_t>((block.count - 1) * kMostShared + block.shared_windows - 1)](
+            block, src, dst, a, b, stores);
     }
     if (steps >= 1 && steps <= kMostSteps && block.count <= kMostVectors && !block.zeroes) {
         return kOwnWindows[static_cast<std::size_t>((block.count - 1) * kMostSteps + steps - 1)](block, src, dst, a, b, stores);

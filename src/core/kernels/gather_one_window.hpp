@@ -15,9 +15,8 @@ inline __m128i pick(const std::byte* window, const GatherIndex& index) {
 
 // One vector of a block over many blocks: its permutes stay in registers.
 template <int steps>
-inline void pick_vectors(const GatherBlock& block, const GatherVector& vector, const GatherStep* step,
-                         const std::byte* from, std::byte* to, std::int64_t count, std::int64_t src_step,
-                         std::int64_t dst_step) {
+inline void pick_vectors(const GatherBlock& block, const GatherVector& vector, const GatherStep* step, const std::byte* from,
+                         std::byte* to, std::int64_t count, std::int64_t src_step, std::int64_t dst_step) {
     __m128i index[steps];
     const std::byte* window[steps];
     for (int s = 0; s < steps; ++s) {
@@ -59,7 +58,8 @@ struct VectorByVector {
                         for (std::int64_t i = 0; i < now; ++i) {
                             __m128i picked = _mm_setzero_si128();
                             for (std::int32_t s = 0; s < vector.steps; ++s) {
-                                picked = _mm_or_si128(picked, pick(from + i * src_step + step[s].first, block.indices[step[s].index]));
+                                picked = _mm_or_si128(picked,
+                                                      pick(from + i * src_step + step[s].first, block.indices[step[s].index]));
                             }
                             _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * dst_step + vector.dst), picked);
                         }
@@ -88,7 +88,8 @@ struct ByteShuffles {
             for (std::int32_t v = 0; v < vector_count; ++v) {
                 const GatherStep* last = step + vectors[v].steps;
                 __m128i vector = pick(from + step->first, indices[step->index]);
-                for (++step; step != last; ++step) vector = _mm_or_si128(vector, pick(from + step->first, indices[step->index]));
+                for (++step; step != last; ++step)
+                    vector = _mm_or_si128(vector, pick(from + step->first, indices[step->index]));
                 auto* target = reinterpret_cast<__m128i*>(to + vectors[v].dst);
                 if constexpr (nontemporal) {
                     _mm_stream_si128(target, vector);

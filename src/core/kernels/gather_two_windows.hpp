@@ -189,8 +189,8 @@ struct ManyVectors {
 private:
     // Block by block, all vectors of as many steps (0: as many as each says).
     template <bool nontemporal, int steps>
-    static void rows(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                     std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
+    static void rows(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count, std::int64_t src_step,
+                     std::int64_t dst_step, std::int64_t ahead) {
         const GatherVector* const vectors = block.vectors;
         const std::int32_t vector_count = block.count;
         for (std::int64_t i = 0; i < count; ++i) {
@@ -237,8 +237,8 @@ private:
         }
     }
     template <bool nontemporal, int steps>
-    static void run(const GatherBlock& block, const GatherStep* step, const std::byte* from, std::byte* to,
-                    std::int64_t count, std::int64_t src_step, std::int64_t dst_step) {
+    static void run(const GatherBlock& block, const GatherStep* step, const std::byte* from, std::byte* to, std::int64_t count,
+                    std::int64_t src_step, std::int64_t dst_step) {
         Picks<steps> picks;
         picks.load(block, step);
         for (; count >= 2; count -= 2) {

@@ -16,7 +16,9 @@ class LineWriter {
 public:
     LineWriter() = default;
     explicit LineWriter(std::byte* dst)
-        : begin_(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(dst) & (kLine - 1))), end_(begin_), line_(dst - begin_) {}
+        : begin_(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(dst) & (kLine - 1))),
+          end_(begin_),
+          line_(dst - begin_) {}
 
     // Appends `bytes` bytes, and prefetches what lies `ahead` bytes further on, if not 0.
     void put(const std::byte* src, std::int64_t bytes, std::int64_t ahead) {

@@ -42,7 +42,8 @@ inline BytePlane plane_of(const std::byte* numbers, int plane) {
         } else {
             const __m512i every = _mm512_load_si512(kEveryByte.data());
             const __m512i places = _mm512_add_epi8(_mm512_add_epi8(every, every), _mm512_set1_epi8(static_cast<char>(plane)));
-            result.quarters[quarter] = _mm512_permutex2var_epi8(_mm512_load_si512(first), places, _mm512_load_si512(first + 64));
+            result.quarters[quarter] = _mm512_permutex2var_epi8(_mm512_load_si512(first), places,
+                                                                _mm512_load_si512(first + 64));
         }
     }
     return result;

@@ -38,9 +38,11 @@ struct Numbers512 {
     static void store(std::byte* p, Group x) {
         if constexpr (to == Number::u8 || to == Number::s8) {
             const __m128i v = to == Number::u8 ? to_u8(x) : to_s8(x);
-            nontemporal ? _mm_stream_si128(reinterpret_cast<__m128i*>(p), v) : _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v);
+            nontemporal ? _mm_stream_si128(reinterpret_cast<__m128i*>(p), v)
+                        : _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v);
         } else if constexpr (to == Number::f16 || to == Number::bf16) {
-            const __m256i v = to == Number::f16 ? _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC) : to_bf16(x);
+            const __m256i v = to == Number::f16 ? _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+                                                : to_bf16(x);
             nontemporal ? _mm256_stream_si256(reinterpret_cast<__m256i*>(p), v)
                         : _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v);
         } else {

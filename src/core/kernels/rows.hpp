@@ -101,7 +101,8 @@ inline void stream_row(const std::byte* src, std::byte* dst, std::int64_t bytes,
 
 // Rows of whole lines, which begin with one; the lines from `next` on come into the second-level cache meanwhile.
 template <class Simd>
-inline void stream_rows_asking(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows, const std::byte* next) {
+inline void stream_rows_asking(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows,
+                               const std::byte* next) {
     for (std::int64_t i = 0; i < rows.extent; ++i, next += bytes) {
         const std::byte* from = src + rows.src_at(i);
         std::byte* to = dst + i * rows.dst_stride;

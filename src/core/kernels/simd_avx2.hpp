@@ -47,7 +47,9 @@ struct Simd256 {
     static Lane lane(const std::byte* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
     static Lane lane_partial(const std::byte* p, std::int64_t bytes) {
         if (bytes >= 16) return lane(p);
-        if (bytes > 8) return _mm_set_epi64x(static_cast<long long>(word<8>(p + bytes - 8) >> (8 * (16 - bytes))), static_cast<long long>(word<8>(p)));
+        if (bytes > 8)
+            return _mm_set_epi64x(static_cast<long long>(word<8>(p + bytes - 8) >> (8 * (16 - bytes))),
+                                  static_cast<long long>(word<8>(p)));
         std::uint64_t low = 0;
         if (bytes == 8) {
             low = word<8>(p);

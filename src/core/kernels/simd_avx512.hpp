@@ -19,9 +19,7 @@ struct Simd512 {
     static void store(std::byte* p, Vector v) { _mm512_storeu_si512(p, v); }
     static void store_partial(std::byte* p, Vector v, std::int64_t bytes) { _mm512_mask_storeu_epi8(p, mask(bytes), v); }
     // Bytes [begin, end) of a vector, where they come from memory; the others stay `v`'s, or as they are.
-    static __mmask64 between(std::int64_t begin, std::int64_t end) {
-        return mask(end) & (~0ull << begin);
-    }
+    static __mmask64 between(std::int64_t begin, std::int64_t end) { return mask(end) & (~0ull << begin); }
     static Vector merge(Vector v, const std::byte* p, std::int64_t begin, std::int64_t end) {
         return _mm512_mask_loadu_epi8(v, between(begin, end), p);
     }

@@ -88,17 +88,16 @@ struct Simd128 {
     static Vector unpack(Vector a, Vector b) {
         if constexpr (width == 1) {
             constexpr int h = high ? 8 : 0;
-            return __builtin_shufflevector(a, b, h, 16 + h, h + 1, 17 + h, h + 2, 18 + h, h + 3, 19 + h, h + 4, 20 + h,
-                                           h + 5, 21 + h, h + 6, 22 + h, h + 7, 23 + h);
+            return __builtin_shufflevector(a, b, h, 16 + h, h + 1, 17 + h, h + 2, 18 + h, h + 3, 19 + h, h + 4, 20 + h, h + 5,
+                                           21 + h, h + 6, 22 + h, h + 7, 23 + h);
         } else if constexpr (width == 2) {
             constexpr int h = high ? 4 : 0;
-            return reinterpret_cast<Vector>(__builtin_shufflevector(reinterpret_cast<Words16>(a),
-                                                                    reinterpret_cast<Words16>(b), h, 8 + h, h + 1,
-                                                                    9 + h, h + 2, 10 + h, h + 3, 11 + h));
+            return reinterpret_cast<Vector>(__builtin_shufflevector(reinterpret_cast<Words16>(a), reinterpret_cast<Words16>(b),
+                                                                    h, 8 + h, h + 1, 9 + h, h + 2, 10 + h, h + 3, 11 + h));
         } else if constexpr (width == 4) {
             constexpr int h = high ? 2 : 0;
-            return reinterpret_cast<Vector>(__builtin_shufflevector(
-                reinterpret_cast<Words32>(a), reinterpret_cast<Words32>(b), h, 4 + h, h + 1, 5 + h));
+            return reinterpret_cast<Vector>(
+                __builtin_shufflevector(reinterpret_cast<Words32>(a), reinterpret_cast<Words32>(b), h, 4 + h, h + 1, 5 + h));
         } else {
             constexpr int h = high ? 1 : 0;
             return reinterpret_cast<Vector>(

@@ -46,8 +46,8 @@ struct Tile {
 
     // Stores `columns` columns of kSide source rows; a whole tile where they are kSide, too.
     template <bool whole_columns, bool nontemporal, bool prefetch>
-    static inline void run(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                           const std::int64_t* dst_rows, std::int64_t columns, RowsAhead ahead) {
+    static inline void run(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                           std::int64_t columns, RowsAhead ahead) {
         Vector y[kPerLane][kLanes];
 #pragma GCC unroll 4
         for (int group = 0; group < kLanes; ++group) {
@@ -96,7 +96,8 @@ struct Tile {
                 if (!whole_rows && row >= rows) continue;
                 const std::byte* from = src + src_rows[row];
                 if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
-                x[k] = Simd::with_lane(x[k], whole_columns ? Simd::lane(from) : Simd::lane_partial(from, columns * width), lane);
+                x[k] = Simd::with_lane(x[k], whole_columns ? Simd::lane(from) : Simd::lane_partial(from, columns * width),
+                                       lane);
             }
         }
         transpose_inside_lanes(x);

@@ -17,8 +17,7 @@ struct Cover {
     // Columns that are few: kPerLane at a time.
     template <bool nontemporal, bool prefetch>
     static inline void cover_narrow(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                    const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows_in,
-                                    RowsAhead ahead) {
+                                    const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows_in, RowsAhead ahead) {
         for (std::int64_t j = 0; j < rows_in; j += kSide) {
             std::int64_t rows = rows_in - j < kSide ? rows_in - j : kSide;
             if (rows < kSide && rows_in >= kSide && !nontemporal) {
@@ -37,11 +36,14 @@ struct Cover {
                 const RowsAhead next{ahead.src + i * width, ahead.rows + j};
                 const bool whole = now == kPerLane;
                 if (rows == kSide && whole) {
-                    Tile::template run_narrow<true, true, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, now, rows, next);
+                    Tile::template run_narrow<true, true, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, now,
+                                                                                 rows, next);
                 } else if (rows == kSide) {
-                    Tile::template run_narrow<true, false, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, now, rows, next);
+                    Tile::template run_narrow<true, false, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, now,
+                                                                                  rows, next);
                 } else {
-                    Tile::template run_narrow<false, false, false, prefetch>(from, src_rows + j, to, dst_rows + i, now, rows, next);
+                    Tile::template run_narrow<false, false, false, prefetch>(from, src_rows + j, to, dst_rows + i, now, rows,
+                                                                             next);
                 }
             }
         }
@@ -51,8 +53,8 @@ struct Cover {
     // some of those before it, which costs less than a partial tile.
     template <bool whole_columns, bool prefetch>
     static inline void cover_rest(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                  const std::int64_t* dst_rows, std::int64_t columns, std::int64_t done,
-                                  std::int64_t rows_in, RowsAhead ahead) {
+                                  const std::int64_t* dst_rows, std::int64_t columns, std::int64_t done, std::int64_t rows_in,
+                                  RowsAhead ahead) {
         for (std::int64_t j = done; j < rows_in;) {
             const std::int64_t left = rows_in - j;
             if (left <= Tile::kFewRows && j != 0) {
@@ -85,9 +87,8 @@ struct Cover {
     // rows_out x rows_in elements by tiles; columns that are left repeat part of the tile before them where
     // there is one.
     template <bool nontemporal, bool prefetch>
-    static inline void cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                             const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
-                             RowsAhead ahead) {
+    static inline void cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                             std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead) {
         for (std::int64_t i = 0; i < rows_out; i += kSide) {
             std::int64_t columns = rows_out - i < kSide ? rows_out - i : kSide;
             const bool parts_are_slow = Simd::kBytes < kLine && rows_out < kSide;  // to load: there are no masks
@@ -106,9 +107,11 @@ struct Cover {
             for (; j + kSide <= rows_in; j += kSide) {
                 const RowsAhead of_tile{next.src, next.rows + j};
                 if (columns == kSide) {
-                    Tile::template run<true, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, columns, of_tile);
+                    Tile::template run<true, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, columns,
+                                                                    of_tile);
                 } else {
-                    Tile::template run<false, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, columns, of_tile);
+                    Tile::template run<false, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, columns,
+                                                                     of_tile);
                 }
             }
             if (j == rows_in) continue;
@@ -141,7 +144,8 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
                          RowsAhead ahead = {}, std::int64_t asked = 0) {
     std::int64_t j = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
-        for (const std::int64_t upto = (row + 1) * asked / rows; j < upto; ++j) __builtin_prefetch(ahead.src + ahead.rows[j], 0, 2);
+        for (const std::int64_t upto = (row + 1) * asked / rows; j < upto; ++j)
+            __builtin_prefetch(ahead.src + ahead.rows[j], 0, 2);
         std::byte* to = dst + dst_rows[row];
         const std::byte* from = stage + row * pitch;
         std::int64_t k = to_line(to);
@@ -159,8 +163,8 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
 // Transposes panels of a tile's columns into a staging buffer and writes whole lines of every row out of it.
 template <class Simd, int width>
 void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                     std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first,
-                     KernelStores stores, RowsAhead ahead) noexcept {
+                     std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, KernelStores stores,
+                     RowsAhead ahead) noexcept {
     using Panel = Cover<Simd, width>;
     constexpr std::int64_t kPitch = kMaxPanelBytes + kLine;  // bytes; not a power of two: spreads the cache sets
     alignas(64) std::byte stage[Panel::kSide * kPitch];

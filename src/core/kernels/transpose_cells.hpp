@@ -28,9 +28,7 @@ class CellTile {
 
 public:
     explicit CellTile(Cells cells)
-        : cells_(cells),
-          widen_(load(cells.permutes[kWidenLanes])),
-          squeeze_(load(cells.permutes[kSqueezeLanes])) {}
+        : cells_(cells), widen_(load(cells.permutes[kWidenLanes])), squeeze_(load(cells.permutes[kSqueezeLanes])) {}
 
     void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                    std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, KernelStores stores,

@@ -65,7 +65,8 @@ public:
                 cover<false>(src + at, src_rows, dst, dst_rows + i, columns, rows_in, readable, next);
             } else {
                 cover<true>(src + at, src_rows, stage, stage_rows, columns, rows_in, readable, next);
-                stream_panel<Simd512>(stage, kPitch, dst, dst_rows + i, columns, rows_in * cells_.width, owned * cells_.width, first, true);
+                stream_panel<Simd512>(stage, kPitch, dst, dst_rows + i, columns, rows_in * cells_.width, owned * cells_.width,
+                                      first, true);
             }
         }
     }

@@ -25,8 +25,9 @@ inline void prefetch_row(const std::byte* p, std::int64_t bytes) {
 
 // `group` rows of the destination, one panel wide: their pieces lie one after the other in each row of the source.
 template <int group, class Move>
-[[gnu::always_inline]] inline void collect(const std::byte* src, const std::int64_t* src_rows, std::byte* const* to, std::int64_t rows,
-                                           std::int64_t bytes, RowsAhead ahead, bool prefetch, const Move& move_one) {
+[[gnu::always_inline]] inline void collect(const std::byte* src, const std::int64_t* src_rows, std::byte* const* to,
+                                           std::int64_t rows, std::int64_t bytes, RowsAhead ahead, bool prefetch,
+                                           const Move& move_one) {
     for (std::int64_t j = 0; j < rows; ++j) {
         if (prefetch) prefetch_row(ahead.src + ahead.rows[j], group * bytes);
         const std::byte* from = src + src_rows[j];
@@ -42,8 +43,9 @@ struct RowPanel {
 
     // Rows [i, rows_out), as many groups as there are; returns the first row that is left.
     template <int group>
-    std::int64_t cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows, std::int64_t i,
-                       std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, RowsAhead ahead) const {
+    std::int64_t cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                       std::int64_t i, std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first,
+                       RowsAhead ahead) const {
         alignas(64) std::byte stage[group][(group == 1 ? kMaxRowPanelBytes : kMaxShortRows * kLine) + kLine];
         std::byte* to[group];
         for (; i + group <= rows_out; i += group) {
@@ -71,14 +73,19 @@ void transpose_rows(const std::byte* src, const std::int64_t* src_rows, std::byt
     // Short rows in groups: about two lines of every source row at a time.
     const auto by = [&]<int group>(const auto& move_one) {
         const RowPanel<Simd, std::decay_t<decltype(move_one)>> panel{bytes, stores, move_one};
-        const std::int64_t left = panel.template cover<group>(src, src_rows, dst, dst_rows, 0, rows_out, rows_in, owned, first, ahead);
-        if constexpr (group > 1) panel.template cover<1>(src, src_rows, dst, dst_rows, left, rows_out, rows_in, owned, first, ahead);
+        const std::int64_t left = panel.template cover<group>(src, src_rows, dst, dst_rows, 0, rows_out, rows_in, owned, first,
+                                                              ahead);
+        if constexpr (group > 1)
+            panel.template cover<1>(src, src_rows, dst, dst_rows, left, rows_out, rows_in, owned, first, ahead);
     };
     const std::int64_t last = bytes - kLine;
     if (bytes == 32) return by.template operator()<4>([](const std::byte* from, std::byte* to) { move<32>(from, to); });
-    if (bytes == kLine) return by.template operator()<2>([](const std::byte* from, std::byte* to) { move_line<Simd>(from, to); });
-    if (bytes < 32) return by.template operator()<4>([=](const std::byte* from, std::byte* to) { move_overlapping<16>(from, to, bytes); });
-    if (bytes < kLine) return by.template operator()<2>([=](const std::byte* from, std::byte* to) { move_overlapping<32>(from, to, bytes); });
+    if (bytes == kLine)
+        return by.template operator()<2>([](const std::byte* from, std::byte* to) { move_line<Simd>(from, to); });
+    if (bytes < 32)
+        return by.template operator()<4>([=](const std::byte* from, std::byte* to) { move_overlapping<16>(from, to, bytes); });
+    if (bytes < kLine)
+        return by.template operator()<2>([=](const std::byte* from, std::byte* to) { move_overlapping<32>(from, to, bytes); });
     if (bytes <= 2 * kLine) {
         return by.template operator()<1>([=](const std::byte* from, std::byte* to) {
             move_line<Simd>(from, to);

@@ -20,8 +20,8 @@ inline void spread_runs(const std::byte* src, std::byte* to, std::int64_t bytes,
 }
 
 template <std::size_t size>
-inline void spread_rows(const std::byte* src, std::byte* to, std::int64_t bytes, KernelLoop a, KernelLoop b,
-                        std::int64_t pitch, bool prefetch) {
+inline void spread_rows(const std::byte* src, std::byte* to, std::int64_t bytes, KernelLoop a, KernelLoop b, std::int64_t pitch,
+                        bool prefetch) {
     const std::int64_t span = (b.extent - 1) * b.src_stride + bytes;
     const std::int64_t rows_ahead = kPrefetchBytes / span + 1;
     for (std::int64_t i = 0; i < a.extent; ++i) {
@@ -29,7 +29,8 @@ inline void spread_rows(const std::byte* src, std::byte* to, std::int64_t bytes,
         if (prefetch) {
             // Few rows ahead, behind the last one those of the next block: rows may share few cache sets.
             const std::int64_t row = i + rows_ahead;
-            const std::byte* next = src + (row < a.extent ? row * a.src_stride : (row - a.extent) % a.extent * a.src_stride + span);
+            const std::byte* next = src +
+                                    (row < a.extent ? row * a.src_stride : (row - a.extent) % a.extent * a.src_stride + span);
             for (std::int64_t k = 0; k < span; k += kLine) __builtin_prefetch(next + k, 0, 2);
         }
         spread_runs<size>(from, to + i * bytes, bytes, b, pitch);

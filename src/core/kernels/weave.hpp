@@ -54,8 +54,8 @@ inline void put_vector(std::byte* to, __m512i vector, bool nontemporal) {
 
 // `bytes` of every stream, a multiple of 64; the streams lie `pitch` apart.
 template <int streams, bool deal, bool nontemporal>
-inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t pitch,
-                      const WeaveIndex& index, std::int64_t ahead) {
+inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t pitch, const WeaveIndex& index,
+                      std::int64_t ahead) {
     for (std::int64_t k = 0; k < bytes; k += 64) {
         __m512i x[streams];
 #pragma GCC unroll 16
@@ -66,7 +66,8 @@ inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, 
         }
         weave_vectors<streams, deal>(x, index);
 #pragma GCC unroll 16
-        for (int s = 0; s < streams; ++s) put_vector(deal ? dst + k + s * pitch : dst + streams * k + 64 * s, x[s], nontemporal);
+        for (int s = 0; s < streams; ++s)
+            put_vector(deal ? dst + k + s * pitch : dst + streams * k + 64 * s, x[s], nontemporal);
     }
 }
 
@@ -80,8 +81,8 @@ inline void stream_woven_part(const std::byte* src, std::byte* dst, std::int64_t
 }
 
 template <int streams, bool deal>
-void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherIndex* permutes, std::int64_t bytes, std::int64_t pitch,
-                KernelLoop b, KernelStores stores) {
+void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherIndex* permutes, std::int64_t bytes,
+                std::int64_t pitch, KernelLoop b, KernelStores stores) {
     const WeaveIndex index{_mm512_load_si512(permutes[0].byte), _mm512_load_si512(permutes[1].byte)};
     const std::int64_t src_scale = deal ? streams : 1;
     const std::int64_t dst_scale = deal ? 1 : streams;
@@ -117,7 +118,8 @@ void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherInd
         if (at + whole < bytes) {
             const std::int64_t last = bytes - kLine;
             if (lines && !deal) {
-                stream_woven_part<streams>(from + last, to + last * streams, (at + whole - last) * streams, streams * kLine, pitch, index);
+                stream_woven_part<streams>(from + last, to + last * streams, (at + whole - last) * streams, streams * kLine,
+                                           pitch, index);
             } else {
                 weave_row<streams, deal, false>(from + last * src_scale, to + last * dst_scale, kLine, pitch, index, 0);
             }

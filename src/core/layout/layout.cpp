@@ -54,8 +54,7 @@ Layout Layout::strided(const Dims& dims, const Dims& byte_strides, std::int64_t 
     check_lengths(dims);
     element_count(dims);
     if (byte_strides.size() != dims.size()) {
-        throw ValueError("strides " + to_string(byte_strides) + " must have one entry for each of dims " +
-                         to_string(dims));
+        throw ValueError("strides " + to_string(byte_strides) + " must have one entry for each of dims " + to_string(dims));
     }
     Layout layout;
     layout.dims = layout.padded_dims = dims;
@@ -148,8 +147,8 @@ std::int64_t Layout::size() const {
 
 bool Layout::is_dense() const {
     std::int64_t bytes = 0;  // more than 63 bits' where many elements share them
-    return empty() || (!__builtin_mul_overflow(element_count(padded_dims), itemsize, &bytes) && span() == bytes &&
-                       !self_overlaps());
+    return empty() ||
+           (!__builtin_mul_overflow(element_count(padded_dims), itemsize, &bytes) && span() == bytes && !self_overlaps());
 }
 
 bool Layout::self_overlaps() const {

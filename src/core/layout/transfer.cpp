@@ -32,8 +32,7 @@ std::vector<Nest> nests_of(const std::vector<std::vector<Piece>>& axes, std::int
     return nests;
 }
 
-void append(std::vector<Transfer>& transfers, const std::vector<std::vector<Piece>>& axes, std::int64_t itemsize,
-            int src) {
+void append(std::vector<Transfer>& transfers, const std::vector<std::vector<Piece>>& axes, std::int64_t itemsize, int src) {
     for (Nest& nest : nests_of(axes, itemsize)) transfers.push_back(Transfer{src, 0, std::move(nest)});
 }
 

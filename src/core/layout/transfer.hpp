@@ -18,8 +18,7 @@ namespace dnnmove {
 
 // `src` and `dst` have the same dims, and the same itemsize without a sink. `axis`: whose positions choose what the
 // sink multiplies by.
-std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst,
-                                        const std::shared_ptr<const Sink>& sink = nullptr,
+std::vector<Transfer> reorder_transfers(const Layout& src, const Layout& dst, const std::shared_ptr<const Sink>& sink = nullptr,
                                         std::optional<std::size_t> axis = {});
 
 // dst[u + v*C/G] = src[u*G + v] along `axis` of length C, both in `layout`; G divides C, C > 0.

@@ -32,7 +32,8 @@ std::string tag_of(const Layout& layout, const Dims& strides) {
         return strides[a] != strides[b] ? strides[a] > strides[b] : steps(a) > steps(b);
     });
     std::string tag;
-    for (const std::size_t axis : order) tag += static_cast<char>((layout.block(axis) == 1 ? 'a' : 'A') + static_cast<int>(axis));
+    for (const std::size_t axis : order)
+        tag += static_cast<char>((layout.block(axis) == 1 ? 'a' : 'A') + static_cast<int>(axis));
     for (std::size_t k = 0; k < layout.inner_blocks.size(); ++k) {
         tag += std::to_string(layout.inner_blocks[k]) + static_cast<char>('a' + layout.inner_indices[k]);
     }

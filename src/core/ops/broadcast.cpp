@@ -55,8 +55,8 @@ BroadcastMode parse_broadcast_mode(std::string_view mode) {
     throw ValueError("mode ('" + std::string(mode) + "') must be 'numpy', 'explicit' or 'bidirectional'");
 }
 
-View broadcast(const View& data, const Dims& target_shape, const std::optional<Dims>& axes_mapping,
-               BroadcastMode mode, std::string_view name) {
+View broadcast(const View& data, const Dims& target_shape, const std::optional<Dims>& axes_mapping, BroadcastMode mode,
+               std::string_view name) {
     const Call call{data, target_shape, name};
     for (const std::int64_t length : target_shape) {
         if (length < 0) {
@@ -65,8 +65,7 @@ View broadcast(const View& data, const Dims& target_shape, const std::optional<D
         }
     }
     if ((mode == BroadcastMode::explicit_) != axes_mapping.has_value()) {
-        throw ValueError(axes_mapping ? "axes_mapping " + to_string(*axes_mapping) +
-                                            " must be given with mode='explicit' only"
+        throw ValueError(axes_mapping ? "axes_mapping " + to_string(*axes_mapping) + " must be given with mode='explicit' only"
                                       : "axes_mapping (None) must be given with mode='explicit'");
     }
     const std::size_t rank = mode == BroadcastMode::bidirectional ? std::max(target_shape.size(), data.ndim())
@@ -93,8 +92,8 @@ View broadcast(const View& data, const Dims& target_shape, const std::optional<D
         const std::int64_t length = result.axes[axis].length();
         if (length == target || (target == 1 && mode == BroadcastMode::bidirectional)) continue;
         if (length != 1) {
-            call.fail("length " + std::to_string(length) + " cannot become " + std::to_string(target) +
-                      " on axis " + std::to_string(axis) + " of the target");
+            call.fail("length " + std::to_string(length) + " cannot become " + std::to_string(target) + " on axis " +
+                      std::to_string(axis) + " of the target");
         }
         result.axes[axis] = stretch(result.axes[axis], target);
     }

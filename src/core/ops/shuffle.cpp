@@ -27,8 +27,7 @@ void check_divides(std::string_view argument, std::int64_t value, std::string_vi
     }
 }
 
-View shuffle_by(const View& data, std::int64_t axis, std::int64_t group_size, bool backward,
-                std::string_view name) {
+View shuffle_by(const View& data, std::int64_t axis, std::int64_t group_size, bool backward, std::string_view name) {
     const std::size_t position = normalize_axis(axis, data.ndim());
     const std::int64_t length = data.axes[position].length();
     check_divides("group_size", group_size, name, position, length);

@@ -44,8 +44,7 @@ Dims resolve_split_lengths(std::int64_t total, std::size_t axis, const Dims& spl
     return lengths;
 }
 
-std::vector<View> variadic_split(const View& data, std::int64_t axis, const Dims& split_lengths,
-                                 std::string_view name) {
+std::vector<View> variadic_split(const View& data, std::int64_t axis, const Dims& split_lengths, std::string_view name) {
     const std::size_t position = normalize_axis(axis, data.ndim());
     return split_at(data, position, resolve_split_lengths(data.axes[position].length(), position, split_lengths, name));
 }
@@ -54,15 +53,14 @@ std::vector<View> split(const View& data, std::int64_t axis, std::int64_t num_sp
     const std::size_t position = normalize_axis(axis, data.ndim());
     const std::int64_t total = data.axes[position].length();
     if (num_splits < 1) {
-        throw ValueError(named("num_splits", num_splits) + " must be at least 1 and divide " +
-                         named(name, position, total));
+        throw ValueError(named("num_splits", num_splits) + " must be at least 1 and divide " + named(name, position, total));
     }
     if (total % num_splits != 0) {
         throw ValueError(named("num_splits", num_splits) + " must divide " + named(name, position, total));
     }
     if (total == 0 && num_splits > kMaxEmptyParts) {
-        throw ValueError(named("num_splits", num_splits) + " must be at most " + std::to_string(kMaxEmptyParts) +
-                         " where " + named(name, position, total) + " leaves every part empty");
+        throw ValueError(named("num_splits", num_splits) + " must be at most " + std::to_string(kMaxEmptyParts) + " where " +
+                         named(name, position, total) + " leaves every part empty");
     }
     return split_at(data, position, Dims(static_cast<std::size_t>(num_splits), total / num_splits));
 }

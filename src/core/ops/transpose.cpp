@@ -5,8 +5,7 @@
 
 namespace dnnmove::ops {
 
-std::vector<std::size_t> permutation(std::string_view argument, const Dims& order, const Dims& shape,
-                                     std::string_view name) {
+std::vector<std::size_t> permutation(std::string_view argument, const Dims& order, const Dims& shape, std::string_view name) {
     std::vector<std::size_t> axes(shape.size());
     const auto ndim = static_cast<std::int64_t>(shape.size());
     const auto fail = [&](const std::string& why) {

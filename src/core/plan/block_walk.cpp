@@ -17,13 +17,13 @@ constexpr std::int64_t kDirectBytes = 2 * kLine;   // of a run of the source tha
 constexpr std::int64_t kDirectRunBytes = 1024;     // of such runs that a block far away covers in a row, at least
 constexpr std::int64_t kBlockBytes = 64 * 1024;    // of the destination
 constexpr std::int64_t kFarBlockBytes = 192 * 1024;
-constexpr std::int64_t kFewBlocks = 8;              // of a nest far away, of whose first block nobody asks ahead for the lines
+constexpr std::int64_t kFewBlocks = 8;  // of a nest far away, of whose first block nobody asks ahead for the lines
 constexpr std::int64_t kFewBlockBytes = 16 * 1024;  // of the destination that a block has even so
-constexpr std::int64_t kShortSpan = 64;            // elements that take the same parameters, too few for a call of their own
-constexpr std::int64_t kMostLines = 2048;          // of the source that are asked for ahead of a block
-constexpr std::int64_t kStreamBytes = 4096;        // of a run that the hardware follows
-constexpr std::int64_t kMostParts = 1024;          // of a table of offsets
-constexpr std::int64_t kPatternElements = 1024;    // of a pattern of parameters, at least
+constexpr std::int64_t kShortSpan = 64;  // elements that take the same parameters, too few for a call of their own
+constexpr std::int64_t kMostLines = 2048;  // of the source that are asked for ahead of a block
+constexpr std::int64_t kStreamBytes = 4096;  // of a run that the hardware follows
+constexpr std::int64_t kMostParts = 1024;  // of a table of offsets
+constexpr std::int64_t kPatternElements = 1024;  // of a pattern of parameters, at least
 
 bool is_linear(const Dims& table) {
     const std::int64_t step = table.size() > 1 ? table[1] - table[0] : 0;
@@ -67,7 +67,8 @@ void BlockWalk::add_loops(const Nest& nest, const Nest* parameters) {
     for (std::size_t k = 0; k < nest.loops.size(); ++k) {
         const Loop& from = nest.loops[k];
         const Loop* const places = parameters == nullptr ? nullptr : &parameters->loops[k];
-        WalkLoop loop{from.extent, 1, from.src_stride, from.dst_stride, places == nullptr ? 0 : places->dst_stride, {}, {}, {}, 0};
+        WalkLoop loop{from.extent, 1, from.src_stride, from.dst_stride, places == nullptr ? 0 : places->dst_stride, {}, {},
+                      {},          0};
         if (from.table) {
             loop.src_table = from.table->src;
             loop.dst_table = from.table->dst;
@@ -298,8 +299,8 @@ void BlockWalk::list_lines() {
     }
     std::sort(loops.begin(), loops.end(),
               [](const WalkLoop* a, const WalkLoop* b) { return std::abs(a->src_stride) < std::abs(b->src_stride); });
-    std::int64_t first = 0;                    // of a run, from the block's base
-    std::int64_t run = sink_->src_bytes;       // bytes
+    std::int64_t first = 0;  // of a run, from the block's base
+    std::int64_t run = sink_->src_bytes;  // bytes
     std::size_t k = 0;
     for (; k < loops.size() && std::abs(loops[k]->src_stride) <= std::max(run, kLine); ++k) {
         const std::int64_t reach = loops[k]->src_stride * (loops[k]->tile - 1);
@@ -346,8 +347,9 @@ std::string BlockWalk::describe() const {
     } else {
         text += std::to_string(elements * sink_->src_bytes) + " bytes staged by " + plans_.front().describe();
     }
-    const char* const stores = carries_ ? "nontemporal stores of the results by whole lines, "
-                               : nontemporal_ ? "nontemporal stores of the results, " : "cached stores of the results, ";
+    const char* const stores = carries_       ? "nontemporal stores of the results by whole lines, "
+                               : nontemporal_ ? "nontemporal stores of the results, "
+                                              : "cached stores of the results, ";
     return text + ", " + stores + std::to_string(bytes_) + " bytes";
 }
 

@@ -94,7 +94,8 @@ private:
     void prefetch(Ahead& ahead, std::int64_t elements, const Block& block) const noexcept;
     void finish_runs(const std::byte* src, std::byte* dst, std::byte* stage, const Block& block, Ahead ahead,
                      CarriedLines* lines) const noexcept;
-    void finish_run(const std::byte* src, std::byte* dst, std::byte* stage, std::int64_t count, std::int64_t parameter) const noexcept;
+    void finish_run(const std::byte* src, std::byte* dst, std::byte* stage, std::int64_t count,
+                    std::int64_t parameter) const noexcept;
     void finish_scattered(const std::byte* src, std::byte* dst, std::byte* stage, std::int64_t count,
                           std::int64_t parameter) const noexcept;
     void swap(const std::byte* src, std::byte* dst, std::int64_t count, bool nontemporal) const noexcept;

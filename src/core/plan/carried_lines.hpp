@@ -61,7 +61,8 @@ private:
     static std::int64_t within_line(const std::byte* at) {
         return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) & (kLine - 1));
     }
-    static void store(const std::byte* line, std::byte* dst, std::int64_t from, std::int64_t to, const Kernels& kernels) noexcept {
+    static void store(const std::byte* line, std::byte* dst, std::int64_t from, std::int64_t to,
+                      const Kernels& kernels) noexcept {
         if (from == 0 && to == kLine) return kernels.stream(line, dst, kLine);
         std::memcpy(dst + from, line + from, static_cast<std::size_t>(to - from));
     }

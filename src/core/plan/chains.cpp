@@ -133,8 +133,12 @@ ChainedTranspose::Panel ChainedTranspose::panel_of(const Call& call, std::int64_
     const std::int64_t owned = b.steps(unit.b_tile);
     const std::int64_t left = b.extent - unit.b_tile * b.tile;
     const bool more = call.mode == StoreMode::nontemporal;
-    Panel panel{src_rows_at(unit.b_tile * b.tile), dst_rows_of(unit), a.steps(unit.a_tile),
-                more ? std::min(left, b.tile + extra_rows(itemsize)) : owned, owned, unit.b_tile == 0,
+    Panel panel{src_rows_at(unit.b_tile * b.tile),
+                dst_rows_of(unit),
+                a.steps(unit.a_tile),
+                more ? std::min(left, b.tile + extra_rows(itemsize)) : owned,
+                owned,
+                unit.b_tile == 0,
                 {call.src() + distance, nullptr}};
     panel.ahead.rows = panel.src_rows;
     if (panel.rows_out * a.src_stride <= 2 * distance) {

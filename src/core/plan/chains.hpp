@@ -33,9 +33,7 @@ protected:
     std::int64_t pitches() const;
     // The offsets of the rows from a tile on, which starts at step `b_start`.
     const std::int64_t* src_rows_at(std::int64_t b_start) const { return src_rows.data() + (b_chained ? b_start : 0); }
-    const std::int64_t* dst_rows_of(const Unit& unit) const {
-        return dst_rows.data() + (a_chained ? unit.a_tile * a.tile : 0);
-    }
+    const std::int64_t* dst_rows_of(const Unit& unit) const { return dst_rows.data() + (a_chained ? unit.a_tile * a.tile : 0); }
     // A panel of source rows, as kernels that write the lines which start in it take it.
     struct Panel {
         const std::int64_t* src_rows;

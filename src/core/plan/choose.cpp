@@ -6,8 +6,8 @@ namespace {
 
 // All strategies. Their order decides nothing but which of two that cost the same is taken: the first.
 constexpr std::unique_ptr<Strategy> (*kStrategies[])(const Problem&) = {
-    match_fill,       match_row_copy,       match_row_blocks, match_element_copy,      match_gather,     match_interleave,
-    match_tile_transpose, match_strided_transpose, match_row_panels, match_gather_by_table};
+    match_fill,       match_row_copy,       match_row_blocks,        match_element_copy, match_gather,
+    match_interleave, match_tile_transpose, match_strided_transpose, match_row_panels,   match_gather_by_table};
 
 }  // namespace
 
@@ -28,7 +28,8 @@ Choice choose(const Problem& problem) {
     if (all.empty()) return {};
     auto rank = static_cast<std::size_t>(problem.context.variant.kernel);
     if (rank >= all.size()) rank = 0;
-    std::stable_sort(all.begin(), all.end(), [](const Candidate& one, const Candidate& other) { return one.cost < other.cost; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Candidate& one, const Candidate& other) { return one.cost < other.cost; });
     std::unique_ptr<Strategy>& strategy = all[rank].strategy;
     const Schedule schedule = strategy->schedule(problem);
     if (schedule.stores != StoreMode::staged || !strategy->shuns_stage()) return {std::move(strategy), schedule};

@@ -24,7 +24,9 @@ KernelSummary NestPlan::summary() const {
         summary.dimensions.push_back({counts, loop->extent, loop->tile, loop->src_stride, loop->dst_stride});
     }
     for (const OuterLoop& loop : walk_.loops) {
-        const char* tiles = loop.role == OuterLoop::Role::tile_a ? words.a : loop.role == OuterLoop::Role::tile_b ? words.b : "";
+        const char* tiles = loop.role == OuterLoop::Role::tile_a   ? words.a
+                            : loop.role == OuterLoop::Role::tile_b ? words.b
+                                                                   : "";
         summary.loops.push_back({loop.extent, loop.src_step, loop.dst_step, loop.table != nullptr, tiles});
     }
     return summary;
@@ -32,9 +34,11 @@ KernelSummary NestPlan::summary() const {
 
 std::string NestPlan::describe() const {
     const KernelSummary summary = this->summary();
-    std::string text = "kernel " + summary.kernel + ", element " + std::to_string(summary.element) + " B, stores " + summary.stores;
+    std::string text = "kernel " + summary.kernel + ", element " + std::to_string(summary.element) + " B, stores " +
+                       summary.stores;
     for (const KernelSummary::Dimension& dimension : summary.dimensions) {
-        text += ", " + dimension.counts + " " + std::to_string(dimension.extent) + " in tiles of " + std::to_string(dimension.tile);
+        text += ", " + dimension.counts + " " + std::to_string(dimension.extent) + " in tiles of " +
+                std::to_string(dimension.tile);
     }
     if (!summary.remark.empty()) text += ", " + summary.remark;
     text += ", loops (";

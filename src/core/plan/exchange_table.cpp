@@ -87,7 +87,8 @@ std::optional<ExchangeTable> build_exchange(const std::vector<std::int64_t>& wid
             windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
             if (windows.size() == 1) windows.push_back(windows[0] > 0 ? windows[0] - 1 : 1);
         }
-        if (windows.size() > ExchangeBlock::kMaxSteps + 1 || table.steps.size() + windows.size() - 1 > kMaxSteps) return std::nullopt;
+        if (windows.size() > ExchangeBlock::kMaxSteps + 1 || table.steps.size() + windows.size() - 1 > kMaxSteps)
+            return std::nullopt;
         append_steps(table.steps, first, windows);
         table.destinations[static_cast<std::size_t>(vector)].steps = static_cast<std::int32_t>(windows.size() - 1);
     }

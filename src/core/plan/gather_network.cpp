@@ -35,8 +35,8 @@ NetworkShape choose_network(const std::vector<std::int32_t>& places, std::size_t
     const auto in_any = [&](const std::int32_t* vector) {
         return std::all_of(vector, vector + units, [&](std::int32_t place) {
             return place == GatherPatterns::kNone || std::any_of(windows.begin(), windows.end(), [&](std::int32_t window) {
-                return std::abs(static_cast<std::int64_t>(place) - window) < 128;
-            });
+                       return std::abs(static_cast<std::int64_t>(place) - window) < 128;
+                   });
         });
     };
     const auto find_stride = [&](const auto& same_lines) {

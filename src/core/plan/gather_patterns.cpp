@@ -66,7 +66,8 @@ void GatherPatterns::cover(const std::int32_t* places, std::size_t count, std::v
     if (windows.empty()) windows.push_back(last_);
 }
 
-void GatherPatterns::make_steps(const std::int32_t* places, const std::vector<std::int32_t>& windows, std::vector<GatherStep>& steps) {
+void GatherPatterns::make_steps(const std::int32_t* places, const std::vector<std::int32_t>& windows,
+                                std::vector<GatherStep>& steps) {
     const std::size_t count = pairs_ && windows.size() > 1 ? windows.size() - 1 : windows.size();
     // Indices as if every byte stayed, or nothing was picked; then each unit changes the one of its window.
     GatherIndex made[64];
@@ -119,7 +120,8 @@ bool GatherPatterns::add(const std::int32_t* places, std::size_t most, GatherVec
     vector.steps = static_cast<std::int32_t>(steps.size() - before);
     // Windows at the end of the source were moved back to stay inside: no pattern for others.
     if (windows_.back() < last_) {
-        patterns_.push_back({hash, base, relative_, {steps.begin() + static_cast<std::ptrdiff_t>(before), steps.end()}, windows_.back()});
+        patterns_.push_back(
+            {hash, base, relative_, {steps.begin() + static_cast<std::ptrdiff_t>(before), steps.end()}, windows_.back()});
     }
     return true;
 }

@@ -59,10 +59,12 @@ std::vector<std::int32_t> lines_of(const std::vector<GatherStep>& steps) {
 }
 
 // Makes all vectors out of the same few windows, where that takes fewer loads and permutes.
-bool share_windows(GatherTable& table, const std::vector<std::int32_t>& places, std::size_t units,
-                   GatherPatterns& patterns, const Kernels& kernels) {
+bool share_windows(GatherTable& table, const std::vector<std::int32_t>& places, std::size_t units, GatherPatterns& patterns,
+                   const Kernels& kernels) {
     const std::size_t count = table.vectors.size();
-    if (kernels.gather_windows != 2 || table.vector_bytes < 64 || table.window_bytes < 64 || table.zeroes || count > kMostShared) return false;
+    if (kernels.gather_windows != 2 || table.vector_bytes < 64 || table.window_bytes < 64 || table.zeroes ||
+        count > kMostShared)
+        return false;
     std::vector<std::int32_t> windows;
     std::size_t apart = 0;  // loads and permutes without sharing
     for (std::size_t v = 0; v < count; ++v) {
@@ -108,8 +110,8 @@ double GatherTable::cycles(const Costs& costs) const {
     return cycles;
 }
 
-std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize,
-                                        const GatherRuns& runs, const Kernels& kernels) {
+std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize, const GatherRuns& runs,
+                                        const Kernels& kernels) {
     const std::int64_t width = kernels.gather_bytes;
     const std::int64_t total = runs.bytes;
     if (width == 0 || sources.empty() || (total < width && runs.offsets.size() > 1)) return std::nullopt;

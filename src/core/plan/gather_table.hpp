@@ -27,9 +27,21 @@ struct GatherTable {
     bool zeroes = false;
 
     GatherBlock block() const {
-        return {vectors.data(), steps.data(), indices.data(), lines.data(), static_cast<std::int32_t>(vectors.size()),
-                static_cast<std::int32_t>(lines.size()), vector_bytes, window_bytes, loop_steps, even_steps, network,
-                shared_windows, network != 0 || steps.size() >= 4 * vectors.size(), one_window, zeroes};
+        return {vectors.data(),
+                steps.data(),
+                indices.data(),
+                lines.data(),
+                static_cast<std::int32_t>(vectors.size()),
+                static_cast<std::int32_t>(lines.size()),
+                vector_bytes,
+                window_bytes,
+                loop_steps,
+                even_steps,
+                network,
+                shared_windows,
+                network != 0 || steps.size() >= 4 * vectors.size(),
+                one_window,
+                zeroes};
     }
     // Estimated cycles of one block.
     double cycles(const Costs& costs) const;
@@ -46,8 +58,8 @@ inline constexpr std::int64_t kNoSource = std::numeric_limits<std::int64_t>::min
 
 // `sources`: for every element of the block, in order of the runs, its source offset in bytes from the
 // block's source, or kNoSource. Empty where the ISA has no gather, or a vector would need more windows than pay.
-std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize,
-                                        const GatherRuns& runs, const Kernels& kernels);
+std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize, const GatherRuns& runs,
+                                        const Kernels& kernels);
 
 // The two permutes of a weave's rounds, for elements of `width` bytes: the interleaved lower and upper
 // halves of two vectors, or with `deal` their elements of even and of odd place.

@@ -14,7 +14,9 @@ bool pads(const Loop& loop) { return loop.table && loop.table->pads(); }
 // The steps [begin, end) of the padding loop at `position`.
 Transfer part(const Transfer& transfer, std::size_t position, std::size_t begin, std::size_t end) {
     const auto cut = [begin, end](const Dims& offsets) {
-        const auto at = [&](std::size_t k) { return offsets.begin() + static_cast<std::ptrdiff_t>(std::min(k, offsets.size())); };
+        const auto at = [&](std::size_t k) {
+            return offsets.begin() + static_cast<std::ptrdiff_t>(std::min(k, offsets.size()));
+        };
         return Dims(at(begin), at(end));
     };
     Transfer result = transfer;

@@ -28,12 +28,15 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     strategy_ = std::move(strategy);
 }
 
-std::size_t NestPlan::memory() const { return sizeof *this + strategy_->memory() + heap_bytes(walk_.loops) + heap_bytes(walk_.blocks.rows); }
+std::size_t NestPlan::memory() const {
+    return sizeof *this + strategy_->memory() + heap_bytes(walk_.loops) + heap_bytes(walk_.blocks.rows);
+}
 
 void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
     if (begin >= end) return;
     if (stores_ == StoreMode::staged) return run_staged(src, dst, begin, end);
-    Call call{*kernels_, stores_, near_, src, dst + walk_.dst_offset, {walk_.src_offset, 0, 0, true}, {walk_.src_offset, 0, 0, true}};
+    Call call{
+        *kernels_, stores_, near_, src, dst + walk_.dst_offset, {walk_.src_offset, 0, 0, true}, {walk_.src_offset, 0, 0, true}};
     if (walk_.loops.empty()) return strategy_->run(call);
     LoopCounter at = begin == 0 ? LoopCounter(walk_) : LoopCounter(walk_, begin);
     for (std::int64_t k = begin; k < end; ++k) {
@@ -46,7 +49,8 @@ void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std
 }
 
 // Moves bytes from the stage to the destination and asks for so many lines meanwhile.
-void NestPlan::unstage_asking(const std::byte* stage, std::byte* dst, std::int64_t bytes, LinesAhead& ahead, std::int64_t lines) const noexcept {
+void NestPlan::unstage_asking(const std::byte* stage, std::byte* dst, std::int64_t bytes, LinesAhead& ahead,
+                              std::int64_t lines) const noexcept {
     constexpr std::int64_t kPiece = 4 * kLine;
     for (std::int64_t k = 0; k < bytes; k += kPiece) {
         const std::int64_t now = lines * kPiece / std::max(kPiece, bytes - k);

@@ -10,7 +10,8 @@ constexpr std::int64_t kMaxElement = 64;  // bytes: longer ones are rows
 
 Problem::Innermost innermost_of(const std::vector<Loop>& loops, std::int64_t itemsize) {
     using enum Problem::Innermost;
-    if (std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->pads(); })) return padding;
+    if (std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->pads(); }))
+        return padding;
     const bool contiguous = !loops.empty() && continues(loops.back(), itemsize);
     if (contiguous && loops.back().src_stride == 0 && itemsize <= kMaxFillBytes) return repeated;
     if (itemsize > kMaxElement || loops.empty() || loops.back().table) return rows;
@@ -23,8 +24,8 @@ Problem::Problem(const std::vector<Loop>& nest_loops, std::int64_t element, cons
     : loops(nest_loops), itemsize(element), context(plan_context), innermost(innermost_of(nest_loops, element)) {}
 
 std::size_t Problem::source_loop(std::int64_t stride) const {
-    const auto found =
-        std::find_if(loops.begin(), loops.end(), [&](const Loop& loop) { return !loop.table && loop.src_stride == stride; });
+    const auto found = std::find_if(loops.begin(), loops.end(),
+                                    [&](const Loop& loop) { return !loop.table && loop.src_stride == stride; });
     return static_cast<std::size_t>(found - loops.begin());
 }
 
@@ -60,7 +61,7 @@ double far_cost(const Problem& problem, const Loop& loop) {
 }
 
 std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
-                                      std::int64_t Loop::*stride) {
+                                      std::int64_t Loop::* stride) {
     std::vector<std::int64_t> offsets{0};
     for (const std::size_t position : positions) {
         const Loop& loop = loops[position];

@@ -70,6 +70,6 @@ double far_cost(const Problem& problem, const Loop& loop);
 
 // Offsets, by `stride`, of every step of a chain of loops, the first innermost.
 std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
-                                      std::int64_t Loop::*stride);
+                                      std::int64_t Loop::* stride);
 
 }  // namespace dnnmove

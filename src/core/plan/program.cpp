@@ -78,12 +78,14 @@ struct Step {
     }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
         if (repeats != nullptr) return run_repeats(srcs, dsts, begin, end);
-        planned.plan->run((constant != nullptr ? constant : srcs[src]) + planned.src_shift, dsts[dst] + planned.dst_shift, begin, end);
+        planned.plan->run((constant != nullptr ? constant : srcs[src]) + planned.src_shift, dsts[dst] + planned.dst_shift,
+                          begin, end);
     }
 
 private:
     // Plans that are aligned in another way may have other units: each does the share of its own.
-    void run_repeats(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
+    void run_repeats(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin,
+                     std::int64_t end) const noexcept {
         const auto& [repeat, others] = *repeats;
         const std::int64_t each = planned.plan->units();
         for (std::int64_t k = begin / each; k * each < end; ++k) {
@@ -111,8 +113,9 @@ struct SinkStep {
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
         const std::int64_t each = walk.units();
         for (std::int64_t k = begin / each; k * each < end; ++k) {
-            walk.run((constant != nullptr ? constant : srcs[src + k * repeat.src_step]) + k * repeat.src_pitch, dsts[dst] + k * repeat.dst_pitch,
-                     std::max<std::int64_t>(begin - k * each, 0), std::min(end - k * each, each));
+            walk.run((constant != nullptr ? constant : srcs[src + k * repeat.src_step]) + k * repeat.src_pitch,
+                     dsts[dst] + k * repeat.dst_pitch, std::max<std::int64_t>(begin - k * each, 0),
+                     std::min(end - k * each, each));
         }
     }
 };
@@ -176,7 +179,8 @@ private:
 // Is this a field of records on one side, at `pitch` there, and by itself on the other, at `own`?
 bool is_field(const Nest& nest, std::int64_t Loop::* pitch, std::int64_t Loop::* own) {
     if (nest.loops.size() != 1 || nest.loops[0].table) return false;
-    return nest.loops[0].*own == nest.itemsize && nest.loops[0].*pitch > nest.itemsize && nest.loops[0].*pitch <= Records::kMaxPitch;
+    return nest.loops[0].*own == nest.itemsize && nest.loops[0].*pitch > nest.itemsize &&
+           nest.loops[0].*pitch <= Records::kMaxPitch;
 }
 
 // Repeats that Records may take together become transfers of their own: joined to records, any number of them; split
@@ -236,8 +240,8 @@ std::int64_t units_together(const Walk& walk) {
 
 // Runs slice `slice` of `slices` of chunk `chunk` of the walk's units.
 template <class Walk>
-void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk,
-               std::int64_t chunks, std::int64_t slice, std::int64_t slices) noexcept {
+void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks,
+               std::int64_t slice, std::int64_t slices) noexcept {
     const std::int64_t together = units_together(walk);
     const std::int64_t units = walk.units() / together;
     const std::int64_t begin = units * chunk / chunks;
@@ -261,8 +265,9 @@ struct Program::Impl {
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks) const noexcept {
         for (const Records& walk : records) run_slice(walk, srcs, dsts, chunk, chunks, 0, 1);
         const std::int64_t slice_bytes = std::max(kSliceBytes, steps.empty() ? 0 : steps.front().block_bytes());
-        const std::int64_t slices =
-            steps.size() + sinks.size() == 1 ? 1 : std::clamp<std::int64_t>(bytes / chunks / slice_bytes, 1, most_units);
+        const std::int64_t slices = steps.size() + sinks.size() == 1
+                                        ? 1
+                                        : std::clamp<std::int64_t>(bytes / chunks / slice_bytes, 1, most_units);
         for (std::int64_t slice = 0; slice < slices; ++slice) {
             for (const Step& step : steps) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
             for (const SinkStep& step : sinks) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
@@ -272,7 +277,8 @@ struct Program::Impl {
     void run_alone(const std::byte* const* srcs, std::byte* const* dsts) const noexcept {
         if (single != nullptr) {
             const Step::Planned& planned = single->planned;
-            planned.plan->run(srcs[single->src] + planned.src_shift, dsts[single->dst] + planned.dst_shift, 0, planned.plan->units());
+            planned.plan->run(srcs[single->src] + planned.src_shift, dsts[single->dst] + planned.dst_shift, 0,
+                              planned.plan->units());
         } else if (steps.size() + sinks.size() > 1 && bytes >= 2 * kSliceBytes) {
             run(srcs, dsts, 0, 1);
         } else {
@@ -348,8 +354,8 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         for (std::int64_t first = 0; first < period; ++first) {
             const Transfer::Repeat turn{(repeat.count - first + period - 1) / period, repeat.src_step * period,
                                         repeat.src_pitch * period, repeat.dst_pitch * period};
-            impl->sinks.push_back({transfer.src + static_cast<int>(first * repeat.src_step), transfer.dst, turn, constant_of(transfer),
-                                   BlockWalk(nest, transfer.parameters.get(), transfer.sink, context)});
+            impl->sinks.push_back({transfer.src + static_cast<int>(first * repeat.src_step), transfer.dst, turn,
+                                   constant_of(transfer), BlockWalk(nest, transfer.parameters.get(), transfer.sink, context)});
             nest.src_offset += repeat.src_pitch;
             nest.dst_offset += repeat.dst_pitch;
             impl->streams = impl->streams || impl->sinks.back().walk.streams();
@@ -443,21 +449,23 @@ ProgramSummary Program::summary(std::size_t most) const {
     }
     for (const Step& step : impl_->steps) {
         if (summary.copies.size() == most) break;
-        summary.copies.push_back({step.src, step.dst, step.planned.plan->summary(), step.planned.plan->describe(), step.copies()});
+        summary.copies.push_back(
+            {step.src, step.dst, step.planned.plan->summary(), step.planned.plan->describe(), step.copies()});
     }
     for (const SinkStep& step : impl_->sinks) {
-        if (summary.copies.size() < most) summary.copies.push_back({step.src, step.dst, std::nullopt, step.walk.describe(), step.repeat.count});
+        if (summary.copies.size() < most)
+            summary.copies.push_back({step.src, step.dst, std::nullopt, step.walk.describe(), step.repeat.count});
     }
     return summary;
 }
 
 std::string Program::explain(int threads) const {
     std::string text = native_name(impl_->options.isa) + ", " + std::to_string(impl_->nests()) + " nests, " +
-                       std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(threads) +
-                       " threads\n";
+                       std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(threads) + " threads\n";
     for (const Records& walk : impl_->records) text += "  " + walk.describe() + "\n";
     for (const Step& step : impl_->steps) {
-        text += "  " + step.source() + " -> destination " + std::to_string(step.dst) + ": " + step.planned.plan->describe() + "\n";
+        text += "  " + step.source() + " -> destination " + std::to_string(step.dst) + ": " + step.planned.plan->describe() +
+                "\n";
     }
     for (const SinkStep& step : impl_->sinks) {
         text += "  " + name_of_sources(step.src, step.repeat) + " -> destination " + std::to_string(step.dst) + ": " +

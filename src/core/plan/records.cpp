@@ -24,7 +24,8 @@ constexpr std::int64_t kRunBytes = 1024;  // worth writing of one field before t
 // Is this the nest of a field: split off records, or joined to some?
 bool is_field(const Transfer& transfer, bool split) {
     const Nest& nest = transfer.nest;
-    if (transfer.src < 0 || transfer.repeat.count > 1 || nest.itemsize == 0 || nest.loops.size() != 1 || nest.loops[0].table) return false;
+    if (transfer.src < 0 || transfer.repeat.count > 1 || nest.itemsize == 0 || nest.loops.size() != 1 || nest.loops[0].table)
+        return false;
     const Loop& loop = nest.loops[0];
     const std::int64_t pitch = split ? loop.src_stride : loop.dst_stride;
     return (split ? loop.dst_stride : loop.src_stride) == nest.itemsize && pitch > nest.itemsize &&
@@ -49,8 +50,8 @@ double transpose_cycles(std::int64_t width, std::int64_t count, const Kernels& k
 
 }  // namespace
 
-std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
-                                     const Kernels& kernels, bool large) {
+std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std::vector<bool>& taken, const Kernels& kernels,
+                                     bool large) {
     for (const bool split : {true, false}) {
         for (std::size_t first = 0; first < transfers.size(); ++first) {
             if (taken[first] || !is_field(transfers[first], split)) continue;
@@ -136,7 +137,8 @@ void Records::plan(const Kernels& kernels) {
         auto table = build_exchange(widths, split_);
         const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
         if (table && records_ >= table->records &&
-            !(whole && transpose_cycles(widths[0], static_cast<std::int64_t>(widths.size()), kernels) < table->cycles_per_line())) {
+            !(whole &&
+              transpose_cycles(widths[0], static_cast<std::int64_t>(widths.size()), kernels) < table->cycles_per_line())) {
             exchange_ = std::move(*table);
             groups_ = {{Method::exchange, 0, fields_.size()}};
         }
@@ -180,12 +182,12 @@ std::string Records::describe() const {
                              : group.method == Method::lines     ? "whole lines of"
                              : group.method == Method::transpose ? "transpose"
                                                                  : "narrow rows";
-        text += ", " + std::string(method) + " " + std::to_string(group.count) + " fields from " +
-                std::to_string(first.width) + " B at " + std::to_string(first.at);
+        text += ", " + std::string(method) + " " + std::to_string(group.count) + " fields from " + std::to_string(first.width) +
+                " B at " + std::to_string(first.at);
         if (group.method == Method::exchange) {
-            text += " (" + std::to_string(exchange_.records) + " records per block: " +
-                    std::to_string(exchange_.sources.size()) + " lines, " + std::to_string(exchange_.steps.size()) +
-                    " permutes)";
+            text += " (" + std::to_string(exchange_.records) +
+                    " records per block: " + std::to_string(exchange_.sources.size()) + " lines, " +
+                    std::to_string(exchange_.steps.size()) + " permutes)";
         }
         if (&group - groups_.data() == 7 && groups_.size() > 8) {
             text += ", and " + std::to_string(groups_.size() - 8) + " more groups";

@@ -23,8 +23,8 @@ public:
 
     // Takes those of the canonical `transfers` of one source each, not yet `taken`, that one walk serves, and marks them.
     // Empty where there are none.
-    static std::optional<Records> take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
-                                       const Kernels& kernels, bool large);
+    static std::optional<Records> take(const std::vector<Transfer>& transfers, std::vector<bool>& taken, const Kernels& kernels,
+                                       bool large);
 
     // Slabs of records; each writes bytes that no other does, in any order.
     std::int64_t units() const { return units_; }

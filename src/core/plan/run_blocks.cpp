@@ -125,8 +125,8 @@ void BlockWalk::prefetch(Ahead& ahead, std::int64_t elements, const Block& block
 }
 
 // `src`: the block in the stage, or in the source where that is not used.
-void BlockWalk::finish_runs(const std::byte* src, std::byte* dst, std::byte* stage, const Block& block,
-                            Ahead ahead, CarriedLines* lines) const noexcept {
+void BlockWalk::finish_runs(const std::byte* src, std::byte* dst, std::byte* stage, const Block& block, Ahead ahead,
+                            CarriedLines* lines) const noexcept {
     // The loops of one run of the destination.
     std::size_t around = loops_.size();
     std::int64_t run = 1;
@@ -189,11 +189,13 @@ void BlockWalk::finish_run(const std::byte* src, std::byte* dst, std::byte* stag
     const Sink& sink = *sink_;
     if (sink.scale.empty()) return convert(src, dst, count, nullptr);
     if (parameters_ == Parameters::one || parameters_ == Parameters::by_span) {
-        const ScaleShift with{&sink.scale[static_cast<std::size_t>(parameter)], &sink.shift[static_cast<std::size_t>(parameter)], 0};
+        const ScaleShift with{&sink.scale[static_cast<std::size_t>(parameter)],
+                              &sink.shift[static_cast<std::size_t>(parameter)], 0};
         return convert(src, dst, count, &with);
     }
     if (parameters_ == Parameters::by_array) {
-        const ScaleShift with{&sink.scale[static_cast<std::size_t>(parameter)], &sink.shift[static_cast<std::size_t>(parameter)], 1};
+        const ScaleShift with{&sink.scale[static_cast<std::size_t>(parameter)],
+                              &sink.shift[static_cast<std::size_t>(parameter)], 1};
         return convert(src, dst, count, &with);
     }
     const WalkLoop& loop = loops_[parameter_loop_];
@@ -256,8 +258,8 @@ void BlockWalk::swap(const std::byte* src, std::byte* dst, std::int64_t count, b
 }
 
 void BlockWalk::convert(const std::byte* src, std::byte* dst, std::int64_t count, const ScaleShift* with) const noexcept {
-    conversions_->convert[static_cast<int>(sink_->conversion->from)][static_cast<int>(sink_->conversion->to)](src, dst, count,
-                                                                                                             with, nontemporal_);
+    conversions_->convert[static_cast<int>(sink_->conversion->from)][static_cast<int>(sink_->conversion->to)](
+        src, dst, count, with, nontemporal_);
 }
 
 }  // namespace dnnmove

@@ -15,7 +15,9 @@ constexpr std::int64_t kPanelBytes = 512;          // of a field, per pass over 
 constexpr std::int64_t kStreamedPanelBytes = 256;
 constexpr std::int64_t kAheadBytes = 256;
 
-std::int64_t phase_of(const std::byte* p) { return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & (kLine - 1)); }
+std::int64_t phase_of(const std::byte* p) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & (kLine - 1));
+}
 
 // Bytes from `a` to `b`, which may lie in different arrays.
 std::int64_t distance(const std::byte* a, const std::byte* b) {
@@ -35,7 +37,8 @@ void Records::run(const std::byte* const* srcs, std::byte* const* dsts, std::int
     if (begin >= end) return;
     if (!split_ && stages_) return join_staged({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
     const bool lines = groups_[0].method == Method::lines;
-    if (lines && (large_ || !split_)) return move_lines({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
+    if (lines && (large_ || !split_))
+        return move_lines({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
     const bool exchanges = groups_[0].method == Method::exchange;
     for (std::int64_t unit = begin; unit < end; ++unit) {
         const std::int64_t from = unit * slab_;
@@ -54,7 +57,8 @@ void Records::run(const std::byte* const* srcs, std::byte* const* dsts, std::int
 }
 
 void Records::move_lines(const Slab& slab) const noexcept {
-    const RecordBlock block{fields_.data(), static_cast<std::int32_t>(fields_.size()), pitch_, slab.begin, slab.begin + slab.count};
+    const RecordBlock block{fields_.data(), static_cast<std::int32_t>(fields_.size()), pitch_, slab.begin,
+                            slab.begin + slab.count};
     const KernelStores stores{large_, large_};
     if (split_) {
         kernels_->split_records(block, slab.srcs[buffer_], slab.dsts, stores);
@@ -152,7 +156,8 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
         const bool along = fields * width > 2 * kAheadBytes;
         const RowsAhead ahead{along ? from + kAheadBytes : from + panel * pitch_, rows_.data()};
         if (!large_) {
-            kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, count, KernelStores{false, prefetch_}, ahead);
+            kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, count, KernelStores{false, prefetch_},
+                                         ahead);
         } else if ((phases | at * width % kLine) == 0 && (count % line_records == 0 || at + count == records_)) {
             const std::int64_t whole = count - count % line_records;
             if (whole != 0) kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, whole, {true, true}, ahead);
@@ -162,7 +167,8 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
             }
         } else {
             const std::int64_t readable = std::min(records_ - at, count + line_records);
-            kernels_->transpose_lines[element](from, rows_.data(), to, dst_rows, fields, readable, count, at == 0, {true, true}, ahead);
+            kernels_->transpose_lines[element](from, rows_.data(), to, dst_rows, fields, readable, count, at == 0, {true, true},
+                                               ahead);
         }
     }
 }
@@ -188,8 +194,8 @@ void Records::strip_to_field(const Slab& slab, const Field& field) const noexcep
     std::int64_t waiting = 0;  // bytes, from stage + phase_of(to) on
     for (std::int64_t done = 0; done < slab.count; done += most) {
         const std::int64_t count = std::min(most, slab.count - done);
-        kernels_->copy_strips(from + done * pitch_, stage + phase_of(to) + waiting, width, {count, pitch_, width},
-                              kWideRow, {});
+        kernels_->copy_strips(from + done * pitch_, stage + phase_of(to) + waiting, width, {count, pitch_, width}, kWideRow,
+                              {});
         const std::int64_t filled = waiting + count * width;
         const bool last = done + count == slab.count;
         const std::int64_t rest = last ? 0 : phase_of(to + filled);
@@ -238,7 +244,8 @@ void Records::join_staged(const Slab& all) const noexcept {
         std::byte* stage = stages[turn] + phase_of(place);
         const std::int64_t bytes = left;
         join_slab(slab, stage, [&](std::size_t fields) {
-            const auto share = static_cast<std::int64_t>(bytes * static_cast<std::int64_t>(fields) / static_cast<std::int64_t>(fields_.size()));
+            const auto share = static_cast<std::int64_t>(bytes * static_cast<std::int64_t>(fields) /
+                                                         static_cast<std::int64_t>(fields_.size()));
             std::int64_t now = share - (bytes - left);
             now -= phase_of(to + now);  // as far as a line begins
             if (now > 0) stream(now);
@@ -262,10 +269,9 @@ void Records::transpose_to_records(const Slab& slab, const Group& group, std::by
     }
     for (std::int64_t done = 0; done < slab.count; done += kMaxPanelRows) {
         const std::byte* from = base + (slab.begin + done) * first.width;
-        kernels_->transpose[log2_of(first.width)](from, src_rows, to + done * pitch_, rows_.data(),
-                                                  std::min(kMaxPanelRows, slab.count - done),
-                                                  static_cast<std::int64_t>(group.count), KernelStores{false, prefetch_},
-                                                  {from + 2 * kAheadBytes, src_rows});
+        kernels_->transpose[log2_of(first.width)](
+            from, src_rows, to + done * pitch_, rows_.data(), std::min(kMaxPanelRows, slab.count - done),
+            static_cast<std::int64_t>(group.count), KernelStores{false, prefetch_}, {from + 2 * kAheadBytes, src_rows});
     }
 }
 
@@ -273,8 +279,7 @@ void Records::strip_to_records(const Slab& slab, const Field& field, std::byte* 
     const std::byte* from = slab.srcs[field.buffer] + field.offset + slab.begin * field.width;
     if (prefetch_) prefetch_lines(from + slab.count * field.width, slab.count * field.width);
     // What a row writes behind itself belongs to later fields of its record.
-    kernels_->copy_strips(from, to, field.width, {slab.count, field.width, pitch_}, fields_[0].at + pitch_ - field.at,
-                          {});
+    kernels_->copy_strips(from, to, field.width, {slab.count, field.width, pitch_}, fields_[0].at + pitch_ - field.at, {});
 }
 
 }  // namespace dnnmove

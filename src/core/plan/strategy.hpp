@@ -52,9 +52,7 @@ struct TiledLoop {
         const auto each = static_cast<std::uint64_t>(tile);
         return static_cast<std::int64_t>(merge_rest ? all / each : (all + each - 1) / each);
     }
-    std::int64_t steps(std::int64_t position) const {
-        return position + 1 == tiles() ? extent - position * tile : tile;
-    }
+    std::int64_t steps(std::int64_t position) const { return position + 1 == tiles() ? extent - position * tile : tile; }
     // Bytes from tile to tile.
     std::int64_t src_step() const { return period > 1 ? tile / period * period_stride : tile * src_stride; }
     std::int64_t dst_step() const { return tile * dst_stride; }

@@ -73,9 +73,9 @@ private:
         if (contestants.size() == 1) return 1;
         measure(contestants);
         const Contestant& before = contestants.front();
-        const auto fastest = std::min_element(contestants.begin(), contestants.end(), [](const Contestant& one, const Contestant& other) {
-            return one.median() < other.median();
-        });
+        const auto fastest = std::min_element(
+            contestants.begin(), contestants.end(),
+            [](const Contestant& one, const Contestant& other) { return one.median() < other.median(); });
         const double gain = before.median() / fastest->median();
         if (gain < kClearMedian || before.best() / fastest->best() < kClearBest) return 1;
         winner_ = fastest->variant;
@@ -156,7 +156,8 @@ std::string problem_of(const std::vector<Transfer>& transfers, const PlanOptions
         const Nest nest = canonical(transfer.nest);
         const Transfer::Repeat& repeat = transfer.repeat;
         text += "; " + std::to_string(transfer.src) + "+" + std::to_string(nest.src_offset) + " to " +
-                std::to_string(transfer.dst) + "+" + std::to_string(nest.dst_offset) + ": " + std::to_string(nest.itemsize) + " B";
+                std::to_string(transfer.dst) + "+" + std::to_string(nest.dst_offset) + ": " + std::to_string(nest.itemsize) +
+                " B";
         for (const Loop& loop : nest.loops) {
             text += ", " + std::to_string(loop.extent) + " by ";
             text += loop.table ? "table " + std::to_string(digest(*loop.table))

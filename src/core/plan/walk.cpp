@@ -6,10 +6,9 @@
 namespace dnnmove {
 namespace {
 
-void sort_by(std::vector<OuterLoop>& loops, std::int64_t OuterLoop::*step) {
-    std::stable_sort(loops.begin(), loops.end(), [&](const OuterLoop& one, const OuterLoop& other) {
-        return std::abs(one.*step) > std::abs(other.*step);
-    });
+void sort_by(std::vector<OuterLoop>& loops, std::int64_t OuterLoop::* step) {
+    std::stable_sort(loops.begin(), loops.end(),
+                     [&](const OuterLoop& one, const OuterLoop& other) { return std::abs(one.*step) > std::abs(other.*step); });
 }
 
 }  // namespace

@@ -89,8 +89,7 @@ std::size_t buffer_class(std::size_t bytes) noexcept {
 BufferPool::Buffer BufferPool::remove_idle(std::size_t position) noexcept {
     const Buffer buffer = idle_[position];
     std::move(idle_.begin() + static_cast<std::ptrdiff_t>(position) + 1,
-              idle_.begin() + static_cast<std::ptrdiff_t>(idle_count_),
-              idle_.begin() + static_cast<std::ptrdiff_t>(position));
+              idle_.begin() + static_cast<std::ptrdiff_t>(idle_count_), idle_.begin() + static_cast<std::ptrdiff_t>(position));
     --idle_count_;
     idle_bytes_ -= buffer.bytes;
     return buffer;
@@ -195,9 +194,10 @@ BufferPool* process_pool() {
         return limit == 0 ? nullptr : new BufferPool(limit);
     }();
     // After the pool, so that a handler never waits for the pool's creation.
-    [[maybe_unused]] static const int registered =
-        pool == nullptr ? 0
-                        : pthread_atfork([] { pool->lock(); }, [] { pool->unlock(); }, [] { pool->unlock(); });
+    [[maybe_unused]] static const int registered = pool == nullptr
+                                                       ? 0
+                                                       : pthread_atfork([] { pool->lock(); }, [] { pool->unlock(); },
+                                                                        [] { pool->unlock(); });
     return pool;
 }
 

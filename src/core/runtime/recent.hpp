@@ -43,7 +43,8 @@ public:
 
 private:
     std::shared_ptr<const Value> find_locked(const Key& key) {
-        const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.first == key; });
+        const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                        [&](const auto& entry) { return entry.first == key; });
         if (found == entries_.end()) return nullptr;
         std::rotate(entries_.begin(), found, found + 1);
         return entries_.front().second;

@@ -253,7 +253,8 @@ void ThreadPool::serve(Worker& worker) noexcept {
                 check = INT64_MAX;
             }
             if (lost) worker.account.book(-WorkerAccount::kPreempted, now);
-            if (lost || now - begin > kIdleSpin) worker.state.compare_exchange_strong(state, kAsleep, std::memory_order_acq_rel);
+            if (lost || now - begin > kIdleSpin)
+                worker.state.compare_exchange_strong(state, kAsleep, std::memory_order_acq_rel);
             last = now;
             state = worker.state.load(std::memory_order_acquire);
         }
@@ -339,7 +340,8 @@ void ThreadPool::run(std::size_t threads, std::uint32_t chunks, bool lasting, Bo
     }
     reserve(job, wanted);
     // A worker that rests is not lacking, nor is one that another call has.
-    const bool lacks = job.awake < job.participants || (workers() < std::min(wanted, max_workers_) && !refused_.load(std::memory_order_relaxed));
+    const bool lacks = job.awake < job.participants ||
+                       (workers() < std::min(wanted, max_workers_) && !refused_.load(std::memory_order_relaxed));
     if (!lasting && !invest) release(job, job.awake);
     if (job.participants == 1) {
         run_alone(body, context);
@@ -372,7 +374,9 @@ bool ThreadPool::run_on(Team team, std::size_t threads, std::uint32_t chunks, Bo
     job.participants = std::min({threads, std::size_t{chunks}, kMaxParticipants});
     job.guests = guests;
     for (std::size_t i = 0; i < job.participants; ++i) {
-        const auto first = [&](std::size_t k) { return static_cast<std::uint32_t>(std::uint64_t{chunks} * k / job.participants); };
+        const auto first = [&](std::size_t k) {
+            return static_cast<std::uint32_t>(std::uint64_t{chunks} * k / job.participants);
+        };
         job.range(i).set(first(i), first(i + 1));
     }
     struct Call {

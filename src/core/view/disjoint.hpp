@@ -38,7 +38,6 @@ struct SearchWork {
 std::optional<SharedBytes> find_shared(std::span<const Region> arrays, SearchWork* work = nullptr);
 
 // One of `as` (first) and one of `bs` (second), likewise. Those of one list may share bytes with one another.
-std::optional<SharedBytes> find_shared(std::span<const Region> as, std::span<const Region> bs,
-                                       SearchWork* work = nullptr);
+std::optional<SharedBytes> find_shared(std::span<const Region> as, std::span<const Region> bs, SearchWork* work = nullptr);
 
 }  // namespace dnnmove

@@ -102,8 +102,7 @@ std::vector<Term> merged(std::vector<Term> terms) {
             const std::int64_t ratio = term.stride / low.stride;
             std::int64_t added = 0;
             std::int64_t limit = 0;
-            if (term.stride % low.stride == 0 && ratio - 1 <= low.limit &&
-                !__builtin_mul_overflow(ratio, term.limit, &added) &&
+            if (term.stride % low.stride == 0 && ratio - 1 <= low.limit && !__builtin_mul_overflow(ratio, term.limit, &added) &&
                 !__builtin_add_overflow(low.limit, added, &limit)) {
                 low.limit = limit;
                 continue;
@@ -157,8 +156,7 @@ bool overlap(const Footprint& a, const Footprint& b, std::int64_t& nodes) {
     return found;
 }
 
-bool overlaps_itself(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
-                     std::int64_t itemsize) {
+bool overlaps_itself(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides, std::int64_t itemsize) {
     std::vector<Term> terms;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         if (shape[axis] == 0) return false;

@@ -30,7 +30,6 @@ bool overlap(const Footprint& a, const Footprint& b, std::int64_t& nodes);
 
 // True where two different elements of one array share a byte (a stride of 0, sliding windows), and
 // where the bounded search cannot tell.
-bool overlaps_itself(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
-                     std::int64_t itemsize);
+bool overlaps_itself(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides, std::int64_t itemsize);
 
 }  // namespace dnnmove

@@ -19,9 +19,7 @@ View View::strided(const Dims& shape, const Dims& strides, std::int64_t itemsize
     return view;
 }
 
-View View::dense(const Dims& shape, std::int64_t itemsize) {
-    return strided(shape, dense_strides(shape, itemsize), itemsize);
-}
+View View::dense(const Dims& shape, std::int64_t itemsize) { return strided(shape, dense_strides(shape, itemsize), itemsize); }
 
 Dims View::shape() const {
     Dims shape;

@@ -65,19 +65,20 @@ struct ElementCopy final : RowStrategy {
         if (blocked) {
             call.kernels.turn_runs(call.src(), call.dst, itemsize, a_of(call), b_of(call), call.stores_ahead());
         } else {
-            call.kernels.copy_runs(call.src(), call.dst, itemsize, a_of(call), b_of(call), source_blocks ? KernelStores{} : call.stores());
+            call.kernels.copy_runs(call.src(), call.dst, itemsize, a_of(call), b_of(call),
+                                   source_blocks ? KernelStores{} : call.stores());
         }
     }
-    StrategyWords describe() const override {
-        return {"strided elements", "elements", "rows", remark()};
-    }
+    StrategyWords describe() const override { return {"strided elements", "elements", "rows", remark()}; }
 
     bool blocked = false;
 
 private:
     std::string remark() const {
         if (blocked) return "blocked transpose in the first-level cache";
-        return source_blocks ? "source in blocks of " + std::to_string(source_blocks.rows.size()) + " x " + std::to_string(source_blocks.run) + " B" : "";
+        return source_blocks ? "source in blocks of " + std::to_string(source_blocks.rows.size()) + " x " +
+                                   std::to_string(source_blocks.run) + " B"
+                             : "";
     }
     // False where pieces of the destination's rows would share lines.
     bool size_blocks(const Problem& problem) {

@@ -62,8 +62,8 @@ struct Gather : RowStrategy {
         return words;
     }
     std::size_t memory() const final {
-        return Strategy::memory() + sizeof table + heap_bytes(table.vectors) + heap_bytes(table.steps) + heap_bytes(table.indices) +
-               heap_bytes(table.lines);
+        return Strategy::memory() + sizeof table + heap_bytes(table.vectors) + heap_bytes(table.steps) +
+               heap_bytes(table.indices) + heap_bytes(table.lines);
     }
 
     GatherTable table;
@@ -73,7 +73,8 @@ struct Gather : RowStrategy {
 
 protected:
     // Of `steps` steps of the loop that becomes a; `sources` as build_gather takes them.
-    bool build(const std::vector<std::int64_t>& sources, const GatherRuns& destination, std::int64_t steps, const Kernels& kernels) {
+    bool build(const std::vector<std::int64_t>& sources, const GatherRuns& destination, std::int64_t steps,
+               const Kernels& kernels) {
         auto built = build_gather(sources, itemsize, destination, kernels);
         if (!built) return false;
         table = std::move(*built);
@@ -205,7 +206,8 @@ struct GatherByTable final : Gather {
         std::vector<std::size_t> by_place(offsets.dst.size());
         std::iota(by_place.begin(), by_place.end(), std::size_t{0});
         if (!std::is_sorted(offsets.dst.begin(), offsets.dst.end())) {
-            std::sort(by_place.begin(), by_place.end(), [&](std::size_t x, std::size_t y) { return offsets.dst[x] < offsets.dst[y]; });
+            std::sort(by_place.begin(), by_place.end(),
+                      [&](std::size_t x, std::size_t y) { return offsets.dst[x] < offsets.dst[y]; });
         }
         GatherRuns destination{0, {}};
         std::int64_t length = 0;  // bytes of the run so far

@@ -83,7 +83,7 @@ struct Interleave final : RowStrategy {
     }
     void run(const Call& call) const noexcept override {
         call.kernels.weave(call.src(), call.dst, static_cast<int>(itemsize), streams, separates, permutes.data(),
-                               a.steps(call.unit.a_tile) * itemsize, pitch, b_of(call), call.stores());
+                           a.steps(call.unit.a_tile) * itemsize, pitch, b_of(call), call.stores());
     }
     StrategyWords describe() const override {
         return {separates ? "deinterleave" : "interleave", "elements", "rows", std::to_string(streams) + " streams"};

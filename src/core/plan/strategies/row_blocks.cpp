@@ -22,14 +22,17 @@ constexpr std::int64_t kRun = 4096;  // bytes that a block writes of the destina
 constexpr double kCyclesPerByte = 0.03;
 
 struct RowBlocks final : RowStrategy {
-    explicit RowBlocks(const Problem& problem) : RowStrategy(problem), from_(problem.context.side_by_side_from) { unit_step = 1; }
+    explicit RowBlocks(const Problem& problem) : RowStrategy(problem), from_(problem.context.side_by_side_from) {
+        unit_step = 1;
+    }
 
     bool match(const Problem& problem) {
         const auto& [loops, row, context, innermost] = problem;
         if (innermost != Problem::Innermost::rows || !context.beyond_cache || row > kMostRow || loops.size() < 2) return false;
         const Loop& last = loops.back();
         const std::int64_t pitch = last.src_stride;
-        if (last.dst_stride != row || last.extent < kLeastRows || pitch < kLeastLongRow || pitch * kLeastRows > kMostBytes) return false;
+        if (last.dst_stride != row || last.extent < kLeastRows || pitch < kLeastLongRow || pitch * kLeastRows > kMostBytes)
+            return false;
         std::int64_t bits = row | context.dst_alignment | context.dst_offset;
         std::int64_t inside = row;  // bytes of a long row that the loops inside it read
         for (const Loop& loop : loops) {
@@ -38,7 +41,8 @@ struct RowBlocks final : RowStrategy {
             if (loop.src_stride != 0 && loop.src_stride < pitch) inside *= loop.extent;
         }
         std::int64_t read = row;  // of them, in one piece
-        for (std::size_t k = problem.source_loop(read); k + 1 < loops.size(); k = problem.source_loop(read)) read *= loops[k].extent;
+        for (std::size_t k = problem.source_loop(read); k + 1 < loops.size(); k = problem.source_loop(read))
+            read *= loops[k].extent;
         const bool whole = read > row && inside == read && std::max(read, context.side_by_side_bytes) == pitch;
         if (!whole || line_part(bits) != kLine) return false;
         a = {row, row, 1, 1};
@@ -68,7 +72,8 @@ struct RowBlocks final : RowStrategy {
         call.kernels.copy_rows(call.src(), call.dst, itemsize, b_of(call), {true, false, call.unit.fresh ? next : nullptr});
     }
     StrategyWords describe() const override {
-        return {"rows", "row bytes", "rows", "source in blocks of " + std::to_string(b.tile) + " x " + std::to_string(b.src_stride) + " B"};
+        return {"rows", "row bytes", "rows",
+                "source in blocks of " + std::to_string(b.tile) + " x " + std::to_string(b.src_stride) + " B"};
     }
 
 private:

@@ -46,7 +46,7 @@ struct RowPanels final : ChainedTranspose {
     void run(const Call& call) const noexcept override {
         const Panel panel = panel_of(call, kAheadBytes);
         call.kernels.transpose_rows(call.src(), panel.src_rows, call.dst, panel.dst_rows, panel.rows_out, panel.readable,
-                                        panel.owned, panel.first, itemsize, call.stores_ahead(), panel.ahead);
+                                    panel.owned, panel.first, itemsize, call.stores_ahead(), panel.ahead);
     }
     StrategyWords describe() const override { return {"transpose of rows", "destination rows", "source rows"}; }
 

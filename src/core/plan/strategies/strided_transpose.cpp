@@ -50,11 +50,10 @@ struct StridedTranspose final : ChainedTranspose {
     void run(const Call& call) const noexcept override {
         const Panel panel = panel_of(call, kAheadBytes);
         call.kernels.transpose_cells(call.src(), panel.src_rows, call.dst, panel.dst_rows, panel.rows_out, panel.readable,
-                                         panel.owned, panel.first, {itemsize, pitch, permutes.data()}, call.stores_ahead(), panel.ahead);
+                                     panel.owned, panel.first, {itemsize, pitch, permutes.data()}, call.stores_ahead(),
+                                     panel.ahead);
     }
-    StrategyWords describe() const override {
-        return {"transpose of strided elements", "destination rows", "source rows"};
-    }
+    StrategyWords describe() const override { return {"transpose of strided elements", "destination rows", "source rows"}; }
     std::size_t memory() const override { return ChainedTranspose::memory() + heap_bytes(permutes); }
 
     std::int64_t pitch = 0;  // bytes from element to element along a source row

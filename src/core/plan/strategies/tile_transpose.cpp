@@ -52,13 +52,16 @@ double rest_of_rows(std::int64_t rows, std::int64_t itemsize, const Kernels& ker
     // Fewer than a lane has go by way of a stage, which takes most where a register has few lanes.
     if (rows < per_lane) {
         return (static_cast<double>(per_lane) * (1.0 + inside_lanes) + 5.5 * static_cast<double>(side)) *
-               (side == per_lane ? 3.0 : kernels.vector_bytes == 32 ? 1.8 : 1.2);
+               (side == per_lane             ? 3.0
+                : kernels.vector_bytes == 32 ? 1.8
+                                             : 1.2);
     }
     double cycles = 0;
     for (std::int64_t left = rows % side; left > 0;) {
         std::int64_t tile = per_lane;
         while (tile < left && 2 * tile <= rows && tile < side) tile *= 2;
-        cycles += static_cast<double>(tile) * (1.0 + inside_lanes) + (kernels.vector_bytes == 64 ? 2.5 : 4.0) * static_cast<double>(side);
+        cycles += static_cast<double>(tile) * (1.0 + inside_lanes) +
+                  (kernels.vector_bytes == 64 ? 2.5 : 4.0) * static_cast<double>(side);
         left -= tile;
     }
     return cycles;
@@ -68,7 +71,8 @@ struct TileTranspose final : ChainedTranspose {
     using ChainedTranspose::ChainedTranspose;
 
     bool match(const Problem& problem) {
-        if (problem.innermost != Problem::Innermost::elements || itemsize > kMaxElement || !power_of_two(itemsize)) return false;
+        if (problem.innermost != Problem::Innermost::elements || itemsize > kMaxElement || !power_of_two(itemsize))
+            return false;
         std::size_t inner = problem.source_loop(itemsize);
         if (inner == problem.loops.size()) inner = problem.source_loop(-itemsize);  // reversed: walked from the end
         return inner < problem.loops.size() && take_chains(problem, inner);
@@ -80,9 +84,10 @@ struct TileTranspose final : ChainedTranspose {
                  const std::byte* next) const noexcept override;
     std::size_t memory() const override { return ChainedTranspose::memory() + heap_bytes(block_lines); }
     StrategyWords describe() const override {
-        const std::string remark = !block_lines.empty() ? "source in blocks of " + std::to_string(kBlockLines * kLine) + " B of each row"
-                                   : row_group != 0     ? "source rows in groups of " + std::to_string(row_group)
-                                                        : "";
+        const std::string remark = !block_lines.empty()
+                                       ? "source in blocks of " + std::to_string(kBlockLines * kLine) + " B of each row"
+                                   : row_group != 0 ? "source rows in groups of " + std::to_string(row_group)
+                                                    : "";
         return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows", remark};
     }
 
@@ -91,7 +96,7 @@ struct TileTranspose final : ChainedTranspose {
     // Where the source's rows lie in few sets of the caches, kBlockLines lines of each row of a tile are read, then the next;
     // meanwhile those of the next such block are asked for, row after row. The offsets of the lines of a part of it.
     std::vector<std::int64_t> block_lines;
-    std::int64_t row_group = 0;   // staged: so many source rows per kernel call; 0: all of a tile
+    std::int64_t row_group = 0;  // staged: so many source rows per kernel call; 0: all of a tile
     // The destination's rows start inside a line, all at the same place: tiles are shifted so that
     // all but the first start with a line, and there may be one more.
     bool shifts_to_lines = false;
@@ -121,11 +126,12 @@ double TileTranspose::cycles(std::int64_t columns, std::int64_t rows, const Kern
     const std::int64_t whole = columns / side + (left != 0 && narrow == 0 ? 1 : 0);
     // Lanes that end inside a register take several loads where there are no masked ones.
     const double load_lane = left < per_lane && !masks ? 3.0 : 1.0;
-    const double per_row_of_tiles =
-        static_cast<double>(whole * side) * (per_vector + inside_lanes) +
-        static_cast<double>(narrow) * (load_lane * static_cast<double>(side) + static_cast<double>(per_lane) * (1.5 + inside_lanes));
+    const double per_row_of_tiles = static_cast<double>(whole * side) * (per_vector + inside_lanes) +
+                                    static_cast<double>(narrow) * (load_lane * static_cast<double>(side) +
+                                                                   static_cast<double>(per_lane) * (1.5 + inside_lanes));
     const double whole_tile = static_cast<double>(side) * (per_vector + inside_lanes);
-    return per_row_of_tiles * (static_cast<double>(rows / side) + rest_of_rows(rows, itemsize, kernels, inside_lanes) / whole_tile) /
+    return per_row_of_tiles *
+           (static_cast<double>(rows / side) + rest_of_rows(rows, itemsize, kernels, inside_lanes) / whole_tile) /
            static_cast<double>(columns * rows * itemsize) *
            costs_of(kernels).transpose[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)))];
 }
@@ -213,8 +219,10 @@ void TileTranspose::run(const Call& call) const noexcept {
     // Where shifted tiles start, and how far that is from where the loops have put them.
     const std::int64_t line_steps = kLine / itemsize;
     const std::byte* row = call_dst - unit.b_tile * b.tile * itemsize;
-    const std::int64_t into_line =
-        shifts_to_lines ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row) & (kLine - 1)) / itemsize : 0;
+    const std::int64_t into_line = shifts_to_lines
+                                       ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row) & (kLine - 1)) /
+                                             itemsize
+                                       : 0;
     const std::int64_t shift = into_line == 0 ? 0 : b.tile - (line_steps - into_line);
     const auto start_of = [&](std::int64_t b_tile) { return std::max<std::int64_t>(0, b_tile * b.tile - shift); };
     const auto moved = [&](std::int64_t b_tile) { return start_of(b_tile) - b_tile * b.tile; };
@@ -237,7 +245,8 @@ void TileTranspose::run(const Call& call) const noexcept {
     if (by_lines) {
         const std::int64_t left = b.extent - unit.b_tile * b.tile;
         kernels.transpose_lines[width](src, source_rows, dst, dst_rows_of(unit), columns,
-                                       whole_lines ? rows : std::min(left, b.tile + extra_rows(itemsize)), rows, unit.b_tile == 0, call.stores(), ahead);
+                                       whole_lines ? rows : std::min(left, b.tile + extra_rows(itemsize)), rows,
+                                       unit.b_tile == 0, call.stores(), ahead);
         return;
     }
     // What lies before a row's first line must not be streamed: a vector there is not aligned.
@@ -255,8 +264,8 @@ void TileTranspose::run(const Call& call) const noexcept {
 }
 
 // A line's worth of columns at a time, with each the part of the next block that they are of theirs.
-void TileTranspose::run_blocks(const Call& call, const std::byte* src, const std::int64_t* source_rows, std::byte* dst, std::int64_t rows,
-                               const std::byte* unit_after, KernelStores stores) const noexcept {
+void TileTranspose::run_blocks(const Call& call, const std::byte* src, const std::int64_t* source_rows, std::byte* dst,
+                               std::int64_t rows, const std::byte* unit_after, KernelStores stores) const noexcept {
     const std::int64_t line_steps = kLine / itemsize;
     const std::int64_t columns = a.steps(call.unit.a_tile);
     const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
@@ -265,8 +274,8 @@ void TileTranspose::run_blocks(const Call& call, const std::byte* src, const std
         const std::int64_t after = i + (kBlockLines - part) * line_steps;
         const std::byte* block = after < columns ? src + after * itemsize : unit_after;
         block += part * (b.tile / kBlockLines) * b.src_stride;
-        call.kernels.transpose[width](src + i * itemsize, source_rows, dst, dst_rows_of(call.unit) + i, std::min(line_steps, columns - i),
-                                      rows, stores, {block, block_lines.data()});
+        call.kernels.transpose[width](src + i * itemsize, source_rows, dst, dst_rows_of(call.unit) + i,
+                                      std::min(line_steps, columns - i), rows, stores, {block, block_lines.data()});
     }
 }
 

@@ -46,8 +46,8 @@ bool plain(const at::Tensor& x) {
     const auto watching = c10::impl::tls_local_dispatch_key_set().included_;
     return (x.key_set().raw_repr() & ~known.raw_repr()) == 0 && x.key_set().has(c10::DispatchKey::CPU) &&
            (watching.raw_repr() & ~c10::default_included_set.raw_repr()) == 0 &&
-           x.unsafeGetTensorImpl()->storage_initialized() &&
-           !at::impl::torch_function_mode_enabled() && !torch::autograd::isFwGradDefined(x);
+           x.unsafeGetTensorImpl()->storage_initialized() && !at::impl::torch_function_mode_enabled() &&
+           !torch::autograd::isFwGradDefined(x);
 }
 
 // A new tensor as the engine asks for it.
@@ -91,10 +91,10 @@ at::Tensor shuffled_by_python(const at::Tensor& x, int64_t groups, bool back) {
     const int64_t channels = x.dim() > 1 ? x.size(1) : 1;
     const int64_t count = !back ? groups : channels == 0 ? 1 : channels / groups;
     THPObjectPtr tensor(THPVariable_Wrap(x));
-    THPObjectPtr result(tensor ? PyObject_CallFunction(whole_function, "OL", tensor.get(), (long long)count)
-                                     : nullptr);
+    THPObjectPtr result(tensor ? PyObject_CallFunction(whole_function, "OL", tensor.get(), (long long)count) : nullptr);
     if (result && !THPVariable_Check(result.get())) {
-        PyErr_Format(PyExc_TypeError, "the gradient of channel_shuffle must be a tensor, not %s", Py_TYPE(result.get())->tp_name);
+        PyErr_Format(PyExc_TypeError, "the gradient of channel_shuffle must be a tensor, not %s",
+                     Py_TYPE(result.get())->tp_name);
     }
     if (PyErr_Occurred() != nullptr) {
         python_error error;
@@ -127,8 +127,7 @@ struct ChannelShuffleBackward final : torch::autograd::Node {
         args.collect(back);
     }
 
-    variable_list apply_with_saved(const variable_list& inputs,
-                                   torch::dynamo::autograd::SwapSavedVariables& saved) override {
+    variable_list apply_with_saved(const variable_list& inputs, torch::dynamo::autograd::SwapSavedVariables& saved) override {
         saved.before(groups);
         saved.before(back);
         torch::dynamo::autograd::PackedArgs arguments;
@@ -143,13 +142,13 @@ struct ChannelShuffleBackward final : torch::autograd::Node {
             return run(gradients, count, !unpacked.unpack<bool>());
         };
         const auto& compiler = torch::dynamo::autograd::getPyCompilerInterface();
-        const std::string function =
-            compiler->bind_function(saved.get_py_compiler(), name(), traced, schema, /*is_custom_function=*/true);
+        const std::string function = compiler->bind_function(saved.get_py_compiler(), name(), traced, schema,
+                                                             /*is_custom_function=*/true);
         const auto metadata =
             torch::dynamo::autograd::IValuePacker<std::vector<std::optional<torch::autograd::InputMetadata>>>::pack(
                 torch::dynamo::autograd::get_input_metadata(next_edges()));
-        variable_list results = compiler->call_function(saved.get_py_compiler(), "apply_functional", function, inputs,
-                                                        values, metadata);
+        variable_list results = compiler->call_function(saved.get_py_compiler(), "apply_functional", function, inputs, values,
+                                                        metadata);
         saved.after(groups);
         saved.after(back);
         return results;
@@ -192,8 +191,7 @@ PyObject* bind(PyObject*, PyObject* args) {
     PyObject* direct = nullptr;
     PyObject* whole = nullptr;
     if (!PyArg_ParseTuple(args, "OOO", &capsule, &direct, &whole)) return nullptr;
-    const auto* table =
-        static_cast<const DnnmoveEngineInterface*>(PyCapsule_GetPointer(capsule, DNNMOVE_ENGINE_INTERFACE));
+    const auto* table = static_cast<const DnnmoveEngineInterface*>(PyCapsule_GetPointer(capsule, DNNMOVE_ENGINE_INTERFACE));
     if (table == nullptr) return nullptr;
     if (table->version != DNNMOVE_ENGINE_INTERFACE_VERSION) {
         return PyErr_Format(PyExc_ImportError, "compiled for version %d of the engine's interface, not %d",
@@ -213,8 +211,15 @@ PyMethodDef functions[] = {
      "What is called: the engine, the function for calls that are left over, and the public one."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_channel_shuffle",
-                          "The channel shuffle of torch's tensors.", -1, functions, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "_channel_shuffle",
+                          "The channel shuffle of torch's tensors.",
+                          -1,
+                          functions,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
 
 }  // namespace
 

@@ -31,8 +31,7 @@ typedef struct {
        1 where it is done; 0 where nothing was done: the result is so large that the engine keeps memory for it, somebody
        watches the calls, the process is new, the arguments are wrong or memory ran out. The functions of Python do the
        former and say the latter. */
-    int32_t (*channel_shuffle)(const DnnmoveArray* x, int64_t groups, int32_t back, DnnmoveAllocate allocate,
-                               void* context);
+    int32_t (*channel_shuffle)(const DnnmoveArray* x, int64_t groups, int32_t back, DnnmoveAllocate allocate, void* context);
 } DnnmoveEngineInterface;
 
 #ifdef __cplusplus
