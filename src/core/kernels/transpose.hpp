@@ -172,7 +172,8 @@ void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::by
     for (int i = 0; i < Panel::kSide; ++i) stage_rows[i] = i * kPitch;
     for (std::int64_t i = 0; i < rows_out; i += Panel::kSide) {
         const std::int64_t rows = rows_out - i < Panel::kSide ? rows_out - i : Panel::kSide;
-        Panel::template cover<false, false>(src + i * width, src_rows, stage, stage_rows, rows, rows_in, {});
+        Panel::template cover<false, false>(src + i * width, src_rows, stage, stage_rows, rows, rows_in,
+                                            {src + i * width, src_rows});
         stream_panel<Simd>(stage, kPitch, dst, dst_rows + i, rows, rows_in * width, owned * width, first, stores.nontemporal,
                            {ahead.src + i * width, ahead.rows}, rows_in);
     }
