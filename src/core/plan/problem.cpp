@@ -30,7 +30,7 @@ std::size_t Problem::source_loop(std::int64_t stride) const {
 }
 
 double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& problem) {
-    // Fitted on Zen 5 with benchmarks/estimates; costs_of(...).calls scales both.
+    // costs_of(...).calls scales both to what benchmarks/estimates measures.
     constexpr double kCallCycles = 60;   // of one kernel call and of the loops around it
     constexpr double kPartialLine = 16;  // cycles
     const std::vector<Loop>& loops = problem.loops;
