@@ -20,16 +20,17 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     walk_.src_offset += nest.src_offset;
     walk_.dst_offset += nest.dst_offset;
     units_ = walk_.units();
-    if (walk_.blocks) {
-        std::int64_t units = walk_.blocks.steps;  // of a block
+    if (walk_.blocks != nullptr) {
+        std::int64_t units = walk_.blocks->steps;  // of a block
         for (std::size_t k = walk_.along_rows + 1; k < walk_.loops.size(); ++k) units *= walk_.loops[k].extent;
-        lines_per_unit_ = (walk_.blocks.lines() + units - 1) / units;
+        lines_per_unit_ = (walk_.blocks->lines() + units - 1) / units;
     }
     strategy_ = std::move(strategy);
 }
 
 std::size_t NestPlan::memory() const {
-    return sizeof *this + strategy_->memory() + heap_bytes(walk_.loops) + heap_bytes(walk_.blocks.rows);
+    return sizeof *this + strategy_->memory() + heap_bytes(walk_.loops) +
+           (walk_.blocks == nullptr ? 0 : sizeof *walk_.blocks + heap_bytes(walk_.blocks->rows));
 }
 
 void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
@@ -72,12 +73,12 @@ void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t beg
     std::int64_t filled = 0;
     LoopCounter at(walk_, begin);
     Call call{*kernels_, stores_, near_, src};
-    LinesAhead ahead(walk_.blocks);
+    LinesAhead ahead(walk_.blocks.get());
     std::int64_t due = 0;  // lines to ask for
     for (std::int64_t k = begin; k < end; ++k) {
         call.unit = at.unit();
         std::byte* start = dst + at.dst();
-        if (walk_.blocks) {
+        if (walk_.blocks != nullptr) {
             if (at.starts_block()) {
                 const std::int64_t distance = at.to_next_block();
                 ahead.start(distance == 0 ? nullptr : src + call.unit.src + distance);
@@ -98,7 +99,7 @@ void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t beg
         if (filled >= kFlushBytes) {
             const std::int64_t rest = phase_of(to + filled);
             const std::int64_t whole = filled - rest;
-            if (walk_.blocks) {
+            if (walk_.blocks != nullptr) {
                 unstage_asking(stage + phase_of(to), to, whole, ahead, std::exchange(due, 0));
             } else {
                 strategy.unstage(*kernels_, stage + phase_of(to), to, whole, k + 1 < end ? src + call.next.src : nullptr);

@@ -16,7 +16,7 @@ struct RowStrategy : Strategy {
     Schedule schedule(const Problem& problem) final;
 
     WalkOrder order = WalkOrder::lines_once;
-    SourceBlocks source_blocks;  // what the walk asks for
+    std::shared_ptr<const SourceBlocks> source_blocks;  // what the walk asks for
 
 protected:
     // The tiles, and how they are stored.

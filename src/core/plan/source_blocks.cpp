@@ -2,6 +2,7 @@
 #include "plan/source_blocks.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/problem.hpp"
 
@@ -20,11 +21,11 @@ constexpr std::int64_t kMostRows = 1024;
 
 }  // namespace
 
-SourceBlocks find_source_blocks(const Problem& problem, const std::vector<std::size_t>& taken) {
+std::shared_ptr<const SourceBlocks> find_source_blocks(const Problem& problem, const std::vector<std::size_t>& taken) {
     const std::vector<Loop>& loops = problem.loops;
-    if (!problem.context.beyond_cache) return {};
+    if (!problem.context.beyond_cache) return nullptr;
     for (const Loop& loop : loops) {
-        if (loop.table || loop.src_stride < 0) return {};
+        if (loop.table || loop.src_stride < 0) return nullptr;
     }
     // The loops that go along a row of the source, each around those before it: the last one makes the blocks.
     std::size_t along = loops.size();
@@ -34,7 +35,7 @@ SourceBlocks find_source_blocks(const Problem& problem, const std::vector<std::s
         along = k;
         read *= loops[k].extent;
     }
-    if (along == loops.size() || std::find(taken.begin(), taken.end(), along) != taken.end()) return {};
+    if (along == loops.size() || std::find(taken.begin(), taken.end(), along) != taken.end()) return nullptr;
     const std::int64_t step = loops[along].src_stride;
     std::vector<std::size_t> across;
     std::int64_t rows = 1;
@@ -43,15 +44,15 @@ SourceBlocks find_source_blocks(const Problem& problem, const std::vector<std::s
         if (loops[k].src_stride == 0) continue;
         across.push_back(k);
         rows *= loops[k].extent;
-        if (rows > kMostRows) return {};
+        if (rows > kMostRows) return nullptr;
     }
     const std::int64_t most = std::min(kRun, kMostBytes / rows - kLine);
     SourceBlocks blocks{along, std::min(loops[along].extent, std::max<std::int64_t>(1, most / step)), {}, 0};
     blocks.run = blocks.steps * step;
-    if (rows < kLeastRows || blocks.run < kLeastRun || blocks.run > most) return {};
+    if (rows < kLeastRows || blocks.run < kLeastRun || blocks.run > most) return nullptr;
     blocks.rows = row_offsets(across, loops, &Loop::src_stride);
     std::sort(blocks.rows.begin(), blocks.rows.end());
-    return blocks;
+    return std::make_shared<const SourceBlocks>(std::move(blocks));
 }
 
 }  // namespace dnnmove

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernels/contract.hpp"
@@ -12,45 +13,45 @@ namespace dnnmove {
 
 struct Problem;
 
-// What a block is made of. Empty rows: the walk has no blocks.
+// What a block is made of.
 struct SourceBlocks {
     std::size_t loop = 0;            // of the problem: its steps go along the rows
     std::int64_t steps = 1;          // of it in a block
     std::vector<std::int64_t> rows;  // where the rows of a block begin, in ascending order (bytes)
     std::int64_t run = 0;            // bytes of each
 
-    explicit operator bool() const { return !rows.empty(); }
     std::int64_t lines_of_row() const { return run / kLine + 1; }
     std::int64_t lines() const { return static_cast<std::int64_t>(rows.size()) * lines_of_row(); }
 };
 
-// Where elements come from many rows, a little of each at a time, and loops outside go along the rows; else none.
-SourceBlocks find_source_blocks(const Problem& problem, const std::vector<std::size_t>& taken);
+// Where elements come from many rows, a little of each at a time, and loops outside go along the rows; else null.
+std::shared_ptr<const SourceBlocks> find_source_blocks(const Problem& problem, const std::vector<std::size_t>& taken);
 
 // Asks for the lines of a block, some at a time.
 class LinesAhead {
 public:
-    explicit LinesAhead(const SourceBlocks& blocks) : blocks_(blocks), row_(blocks.rows.size()) {}
+    explicit LinesAhead(const SourceBlocks* blocks) : blocks_(blocks) {}
 
     // The next lines are those of the block at `block`; null: none are.
     void start(const std::byte* block) {
         block_ = block;
-        row_ = block == nullptr ? blocks_.rows.size() : 0;
+        row_ = 0;
         line_ = 0;
     }
     void ask(std::int64_t lines) {
-        for (; lines > 0 && row_ < blocks_.rows.size(); --lines) {
-            __builtin_prefetch(block_ + blocks_.rows[row_] + line_ * kLine, 0, 2);
-            if (++line_ < blocks_.lines_of_row()) continue;
+        if (block_ == nullptr) return;
+        for (; lines > 0 && row_ < blocks_->rows.size(); --lines) {
+            __builtin_prefetch(block_ + blocks_->rows[row_] + line_ * kLine, 0, 2);
+            if (++line_ < blocks_->lines_of_row()) continue;
             line_ = 0;
             ++row_;
         }
     }
 
 private:
-    const SourceBlocks& blocks_;
+    const SourceBlocks* blocks_;
     const std::byte* block_ = nullptr;
-    std::size_t row_;
+    std::size_t row_ = 0;
     std::int64_t line_ = 0;
 };
 

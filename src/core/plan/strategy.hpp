@@ -75,7 +75,7 @@ struct Schedule {
     // What the bases move by where a walks its loop from the end.
     std::int64_t src_shift = 0;  // bytes
     std::int64_t dst_shift = 0;
-    SourceBlocks blocks = {};  // of a staged walk
+    std::shared_ptr<const SourceBlocks> blocks = nullptr;  // of a staged walk
 };
 
 // A kernel call: where it reads and which tiles it covers; `fresh` unless the call before it has read the same lines.

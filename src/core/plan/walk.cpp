@@ -15,12 +15,12 @@ void sort_by(std::vector<OuterLoop>& loops, std::int64_t OuterLoop::* step) {
 
 Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule& schedule) {
     const WalkOrder order = schedule.order;
-    Walk walk{{}, 0, 1, schedule.src_shift, schedule.dst_shift, {}, 0};
+    Walk walk{{}, 0, 1, schedule.src_shift, schedule.dst_shift, schedule.blocks, 0};
     std::vector<OuterLoop>& loops = walk.loops;
     loops.reserve(problem.loops.size() + 2);
     for (std::size_t k = 0; k < problem.loops.size(); ++k) {
         const Loop& loop = problem.loops[k];
-        const bool along = schedule.blocks && k == schedule.blocks.loop;
+        const bool along = schedule.blocks != nullptr && k == schedule.blocks->loop;
         const OuterLoop::Role role = along ? OuterLoop::Role::along_rows : OuterLoop::Role::plain;
         if (!strategy.takes(k)) loops.push_back({loop.extent, loop.src_stride, loop.dst_stride, loop.table, role});
     }
@@ -60,8 +60,7 @@ Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule&
         loops.push_back(loop);
     }
     if (order == WalkOrder::by_destination) sort_by(loops, &OuterLoop::dst_step);
-    if (schedule.blocks) {
-        walk.blocks = schedule.blocks;
+    if (schedule.blocks != nullptr) {
         const auto along = [](const OuterLoop& loop) { return loop.role == OuterLoop::Role::along_rows; };
         walk.along_rows = static_cast<std::size_t>(std::find_if(loops.begin(), loops.end(), along) - loops.begin());
     }

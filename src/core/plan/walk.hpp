@@ -24,7 +24,7 @@ struct Walk {
     std::int64_t block_units = 1;  // units that read the same block of the source, and belong together
     std::int64_t src_offset = 0;   // bytes
     std::int64_t dst_offset = 0;
-    SourceBlocks blocks = {};   // that a staged walk asks for
+    std::shared_ptr<const SourceBlocks> blocks = nullptr;  // that a staged walk asks for
     std::size_t along_rows = 0;  // the loop whose steps make them
 
     std::int64_t units() const {
@@ -76,9 +76,9 @@ public:
     }
 
     std::int64_t dst() const { return dst_; }
-    // Is this the first unit of a block?
+    // Is this the first unit of a block? (Of a walk that has blocks.)
     bool starts_block() const {
-        bool first = walk_.blocks && at_[walk_.along_rows] % walk_.blocks.steps == 0;
+        bool first = at_[walk_.along_rows] % walk_.blocks->steps == 0;
         for (std::size_t k = walk_.along_rows + 1; first && k < walk_.loops.size(); ++k) first = at_[k] == 0;
         return first;
     }
@@ -87,7 +87,7 @@ public:
     std::int64_t to_next_block() const {
         const OuterLoop& along = walk_.loops[walk_.along_rows];
         const std::int64_t at = at_[walk_.along_rows];
-        if (at + walk_.blocks.steps < along.extent) return walk_.blocks.steps * along.src_step;
+        if (at + walk_.blocks->steps < along.extent) return walk_.blocks->steps * along.src_step;
         return walk_.along_rows == 0 ? 0 : walk_.loops[walk_.along_rows - 1].src_step - at * along.src_step;
     }
     Unit unit() const {

@@ -76,8 +76,8 @@ struct ElementCopy final : RowStrategy {
 private:
     std::string remark() const {
         if (blocked) return "blocked transpose in the first-level cache";
-        return source_blocks ? "source in blocks of " + std::to_string(source_blocks.rows.size()) + " x " +
-                                   std::to_string(source_blocks.run) + " B"
+        return source_blocks ? "source in blocks of " + std::to_string(source_blocks->rows.size()) + " x " +
+                                   std::to_string(source_blocks->run) + " B"
                              : "";
     }
     // False where pieces of the destination's rows would share lines.

@@ -28,7 +28,7 @@ struct RowBlocks final : RowStrategy {
 
     bool match(const Problem& problem) {
         const auto& [loops, row, context, innermost] = problem;
-        if (innermost != Problem::Innermost::rows || !context.beyond_cache || row > kMostRow || loops.size() < 2) return false;
+        if (row > kMostRow || loops.size() < 2) return false;
         const Loop& last = loops.back();
         const std::int64_t pitch = last.src_stride;
         if (last.dst_stride != row || last.extent < kLeastRows || pitch < kLeastLongRow || pitch * kLeastRows > kMostBytes)
@@ -82,6 +82,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Strategy> match_row_blocks(const Problem& problem) { return matched<RowBlocks>(problem); }
+std::unique_ptr<Strategy> match_row_blocks(const Problem& problem) {
+    const bool far = problem.context.beyond_cache && problem.innermost == Problem::Innermost::rows;
+    return far ? matched<RowBlocks>(problem) : nullptr;
+}
 
 }  // namespace dnnmove
