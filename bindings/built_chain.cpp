@@ -66,15 +66,6 @@ BuiltChain::BuiltChain(const chain::Chain& chain, std::vector<MemoryDesc> srcs, 
     title.name = "chain";
     for (const auto& step : chain.steps()) title.auxiliary += (title.auxiliary.empty() ? "steps:" : "+") + step->name();
     row_major_ = make_plans({});
-    const std::size_t steps = chain.steps().size();
-    const std::size_t others = sources.size() - 1;
-    title_ = "chain of " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " on " + src.repr() +
-             (others == 0   ? ""
-              : others == 1 ? " and another source"
-                            : " and " + std::to_string(others) + " more sources") +
-             ": " + std::to_string(folded_.passes) + (folded_.passes == 1 ? " pass\n" : " passes\n") +
-             "shape: [length@stride of each axis, in bytes of what is read]; an axis of several such loops counts through "
-             "them, the last one fastest\n";
 }
 
 Title BuiltChain::title_of(std::size_t pass) const {
@@ -297,7 +288,17 @@ std::vector<ProgramSummary> BuiltChain::summaries(std::size_t most) const {
 }
 
 std::string BuiltChain::explain() const {
-    std::string text = title_ + chain::fold(chain_, max_nests_, true).trace();
+    const std::size_t steps = chain_.steps().size();
+    const std::size_t others = sources.size() - 1;
+    std::string text =
+        "chain of " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " on " + sources.front().desc.repr() +
+        (others == 0   ? ""
+         : others == 1 ? " and another source"
+                       : " and " + std::to_string(others) + " more sources") +
+        ": " + std::to_string(folded_.passes) + (folded_.passes == 1 ? " pass\n" : " passes\n") +
+        "shape: [length@stride of each axis, in bytes of what is read]; an axis of several such loops counts through "
+        "them, the last one fastest\n" +
+        chain::fold(chain_, max_nests_, true).trace();
     const int threads = get_num_threads();
     for (std::size_t pass = 0; pass < row_major_->size(); ++pass) {
         text += "pass " + std::to_string(pass + 1) + ", " + (*row_major_)[pass]->explain(threads);

@@ -100,7 +100,6 @@ private:
 
     chain::Chain chain_;
     std::size_t max_nests_;
-    std::string title_;
     bool splits_;
     bool tune_;
     chain::Folded folded_;

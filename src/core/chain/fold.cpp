@@ -47,7 +47,7 @@ constexpr std::size_t kMostForNests = 500;
 constexpr std::size_t kMostForBytes = 1800;
 constexpr std::size_t kBoxesOfStep = 8;  // that a step may make of one box, on the way
 
-constexpr std::size_t kMostKept = 4096;  // pieces, of which what they make is kept for the walk after the search
+constexpr std::size_t kMostKept = 12288;  // pieces, of which what they make is kept for the walk after the search
 
 constexpr Cost kImpossible{std::numeric_limits<std::size_t>::max(), 0, 0};
 
@@ -108,6 +108,7 @@ public:
         std::size_t needed = 0;
         for (const auto& level : chain_.levels()) needed += kBoxesOfStep * (level->shapes.size() + given_);
         if (needed > most_) most_ = least_walk_ = needed;
+        for (const auto& level : chain_.levels()) made_.emplace_back(level->shapes.size());
         walk_end_ = most_;
         const Cost cost = search(kSource, Node{0, 0}, source, false);
         if (cost.excess > 0) {
@@ -135,6 +136,12 @@ private:
 
     Node child(const Node& node, std::size_t i) const {
         return Node{node.step + 1, chain_.levels()[node.step + 1]->begins[node.branch] + i};
+    }
+
+    // The node of the same array after the steps that pass it by.
+    Node passed_by(Node node) const {
+        while (!last(node) && !chain_.levels()[node.step + 1]->taken.contains(node.branch)) node = child(node, 0);
+        return node;
     }
 
     // Whether the last step made the node's array, rather than passed it by.
@@ -165,6 +172,23 @@ private:
 
     using Next = std::optional<std::vector<Mosaic>>;
 
+    // What a node becomes, from one base: the first that was composed from.
+    struct Kept {
+        bool is = false;
+        Base base;
+        Next next;
+    };
+    // Null where nothing is kept of this node from this base.
+    Next* kept(const Base& base, const Node& node) {
+        Kept& one = made_[node.step][node.branch];
+        return one.is && one.base == base ? &one.next : nullptr;
+    }
+    // Unless too much is kept, or another base's.
+    void keep(const Base& base, const Node& node, Next&& next) {
+        Kept& one = made_[node.step][node.branch];
+        if (!one.is && kept_ <= kMostKept) one = {true, base, std::move(next)};
+    }
+
     // What `node` becomes by the next step; nothing where that is more pieces than a mosaic may have, or where this walk
     // has made more boxes than it may. From an array that is there, a step is always taken.
     Next compose(const Base& base, const Node& node, const Mosaic& mosaic) {
@@ -184,25 +208,26 @@ private:
         }
     }
 
-    // The cost of all below `node`, whose array is `mosaic` over the base; `whole`: with no further intermediate.
-    Cost search(const Base& base, const Node& node, const Mosaic& mosaic, bool whole) {
+    // The cost of all below `made`, whose array is `mosaic` over the base; `whole`: with no further intermediate.
+    Cost search(const Base& base, const Node& made, const Mosaic& mosaic, bool whole) {
+        const Node node = passed_by(made);
         if (last(node)) return cost_of(base, mosaic, true);
         Cost onward = kImpossible;
-        const auto known = made_.find({base, node});
-        Next fresh = known == made_.end() ? compose(base, node, mosaic) : std::nullopt;
-        const Next& next = known == made_.end() ? fresh : known->second;
+        const Next* const known = kept(base, node);
+        Next fresh = known == nullptr ? compose(base, node, mosaic) : std::nullopt;
+        const Next& next = known == nullptr ? fresh : *known;
         if (next) {
             onward = {};
             for (std::size_t i = 0; i < next->size() && onward != kImpossible; ++i) {
                 onward = sum(onward, search(base, child(node, i), (*next)[i], whole));
             }
         }
-        if (known == made_.end() && kept_ <= kMostKept) made_.emplace(std::pair(base, node), std::move(fresh));
-        if (whole || base == node) return onward;
+        if (known == nullptr) keep(base, node, std::move(fresh));
+        if (whole || base == node || (onward.excess == 0 && onward.bytes == 0)) return onward;
         // To write this array costs its bytes, whatever is gained by it, and a nest here and for each output.
         Cost here{0, mosaic.bytes(), 1};
         const Cost least{0, 0, filled_below(node)};
-        if ((onward.excess == 0 && onward.bytes == 0) || !(sum(here, least) < onward)) return onward;
+        if (!(sum(here, least) < onward)) return onward;
         const bool possible = onward.excess == 0 || (bears_excess_ && onward != kImpossible);
         if (possible && Work::of_thread().done > most_for(onward, mosaic.bytes())) {
             folded_.cut_short = true;
@@ -270,8 +295,8 @@ private:
 
     // Repeats the walk with the intermediates chosen, and writes down what it finds. `path`: the mosaics
     // since the base, to recognise steps that undo others.
-    void emit(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
-              std::vector<Mosaic>& path) {
+    void emit(const Base& base, const Node& made, Mosaic mosaic, int source, std::size_t pass, std::vector<Mosaic>& path) {
+        const Node node = traced_ ? made : passed_by(made);
         const bool writes = !last(node) && written_.contains({base, node});
         if (!traced_) {
             // What follows is what explain() says.
@@ -282,15 +307,17 @@ private:
         }
         if (last(node)) {
             folded_.passes = std::max(folded_.passes, pass + 1);
-            folded_.outputs.push_back(Written{mosaic, source, pass, node.step, node.branch, chain_.finish(node.branch)});
+            folded_.outputs.push_back(
+                Written{std::move(mosaic), source, pass, node.step, node.branch, chain_.finish(node.branch)});
             return;
         }
         if (writes) {
-            folded_.intermediates.push_back(Written{mosaic, source, pass, node.step, node.branch});
-            const int reader = static_cast<int>(folded_.intermediates.size());
             if (traced_) note_written(node, mosaic, pass);
+            const Mosaic again = Mosaic::dense(mosaic.shape(), mosaic.itemsize());
+            folded_.intermediates.push_back(Written{std::move(mosaic), source, pass, node.step, node.branch});
+            const int reader = static_cast<int>(folded_.intermediates.size());
             std::vector<Mosaic> fresh;
-            return follow(Base{node}, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()), reader, pass + 1, fresh);
+            return follow(Base{node}, node, again, reader, pass + 1, fresh);
         }
         follow(base, node, mosaic, source, pass, path);
     }
@@ -298,10 +325,9 @@ private:
     void follow(const Base& base, const Node& node, const Mosaic& mosaic, int source, std::size_t pass,
                 std::vector<Mosaic>& path) {
         if (traced_) path.push_back(mosaic);
-        const auto known = made_.find({base, node});
-        const std::vector<Mosaic> next = known != made_.end() ? std::move(*known->second)
-                                                              : chain_.apply(node.step, node.branch, mosaic);
-        for (std::size_t i = 0; i < next.size(); ++i) emit(base, child(node, i), next[i], source, pass, path);
+        Next* const known = kept(base, node);
+        std::vector<Mosaic> next = known != nullptr ? *std::move(*known) : chain_.apply(node.step, node.branch, mosaic);
+        for (std::size_t i = 0; i < next.size(); ++i) emit(base, child(node, i), std::move(next[i]), source, pass, path);
         if (traced_) path.pop_back();
     }
 
@@ -420,7 +446,7 @@ private:
     bool traced_;
     std::size_t given_ = 0;  // nests more than one that the sources take
     std::map<std::pair<Node, bool>, Cost> costs_;  // by node, and whether no further intermediate may be
-    std::map<std::pair<Base, Node>, Next> made_;  // by compose(), the first of them
+    std::vector<std::vector<Kept>> made_;  // by compose(), of each level and branch; the first of them
     std::vector<std::int64_t> least_;
     std::set<std::pair<Base, Node>> written_;
     std::size_t most_ = kMostComposed;         // boxes that the search may make

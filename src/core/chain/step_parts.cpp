@@ -65,9 +65,15 @@ std::optional<Leading> elsewhere(std::int64_t axis, const Leading& leading, cons
     return leading;
 }
 
+std::shared_ptr<const ComposedStep::Parts> ComposedStep::known_parts(const Dims& shape) const {
+    if (auto known = known_.find(shape)) return known;
+    return known_.insert(shape, std::make_shared<const Parts>(parts(shape)));
+}
+
 std::vector<Dims> ComposedStep::check(const Dims& shape) const {
     Dims now = shape;
-    for (const StepPtr& part : parts(shape)) now = part->check(now).front();
+    const std::shared_ptr<const Parts> all = known_parts(shape);
+    for (const StepPtr& part : *all) now = part->check(now).front();
     return {now};
 }
 
@@ -76,7 +82,8 @@ std::vector<Mosaic> ComposedStep::apply(const Mosaic& data) const {
     Dims shape = data.shape();
     bool reshaped = false;  // `shape` is that of the array, whose boxes are not cut for it yet
     const auto latest = [&]() -> const Mosaic& { return now.empty() ? data : now.front(); };
-    for (const StepPtr& part : parts(shape)) {
+    const std::shared_ptr<const Parts> all = known_parts(shape);
+    for (const StepPtr& part : *all) {
         if (part->reshapes()) {
             shape = part->check(shape).front();
             reshaped = true;
@@ -93,7 +100,8 @@ std::vector<Mosaic> ComposedStep::apply(const Mosaic& data) const {
 std::optional<Leading> ComposedStep::follow(const Leading& leading, const Dims& shape) const {
     std::optional<Leading> after = leading;
     Dims now = shape;
-    for (const StepPtr& part : parts(shape)) {
+    const std::shared_ptr<const Parts> all = known_parts(shape);
+    for (const StepPtr& part : *all) {
         if (after) after = part->follow(*after, now);
         now = part->check(now).front();
     }

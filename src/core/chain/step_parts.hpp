@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "chain/step.hpp"
+#include "runtime/recent.hpp"
 
 namespace dnnmove::chain {
 
@@ -30,6 +32,12 @@ public:
 protected:
     // The simpler steps, for an array of this shape; throws what is wrong with the arguments.
     virtual std::vector<StepPtr> parts(const Dims& shape) const = 0;
+
+private:
+    using Parts = std::vector<StepPtr>;
+    std::shared_ptr<const Parts> known_parts(const Dims& shape) const;
+
+    mutable Recent<Dims, Parts> known_{2};  // hundreds of branches have a shape in common
 };
 
 // A new axis at `position` of the result, along which the data is repeated `count` times.
