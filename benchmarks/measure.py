@@ -29,13 +29,28 @@ class WrongResultError(Exception):
 
 @dataclass(frozen=True)
 class Method:
-    """How long to measure. `budget`: seconds per case; `settle`: seconds of rest before each visit."""
+    """How long to measure. `budget`: seconds per case; `settle`: whether to rest before each visit."""
 
     budget: float = 1.5
     min_rounds: int = 3
     visit: float = 0.004  # seconds of samples per visit, at least two samples
-    settle: float = 0.0
+    settle: bool = False
     patience: float = 3.0  # budgets after which a case ends though its fastest samples do not agree yet
+
+
+def rest() -> None:
+    """Sleeps until no thread of this process runs, 60 ms at most.
+
+    OpenMP's threads spin after their work, for a number of rounds: 1 ms on one processor, 6 on another, whose pause
+    instruction takes longer. Whoever comes next would have one processor less.
+    """
+    end = time.perf_counter() + 0.06
+    while True:
+        start, used = time.perf_counter(), time.process_time()
+        time.sleep(0.003)
+        now = time.perf_counter()
+        if time.process_time() - used < 0.2 * (now - start) or now > end:
+            return
 
 
 def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
@@ -136,7 +151,7 @@ def measure(contestants: list[Contestant], method: Method) -> list[Samples]:
 def visit(timer, number: int, estimate: float, slow: bool, samples: Samples, method: Method) -> None:
     """One visit to one contestant: rest, warm up, a few samples; a long call warms up within itself."""
     if method.settle:
-        time.sleep(method.settle)
+        rest()
     long = estimate > 0.008
     if not slow and not long:
         timer(max(number, min(WARM_UP, math.ceil(WARM_UP_SECONDS / max(estimate, 1e-9)))))

@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 import dnnmove as dm
+from benchmarks.measure import rest
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ def measure(recipe: Recipe, seconds: float = 1.5) -> dict[str, float]:
     while time.perf_counter() < end or len(times["ours"]) < 5:
         order.shuffle(turns)
         for name in turns:
-            time.sleep(0.006)  # threads of other libraries spin after their work
+            rest()
             for warm in (True, False):
                 start = time.perf_counter()
                 result = recipe.ways[name]()

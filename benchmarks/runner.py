@@ -97,7 +97,7 @@ def run(cases: list[Case], options: argparse.Namespace, threads: int) -> tuple[d
     if head["load"] > 0.5 and not options.priority:
         print(f"note: the machine is busy (load {head['load']}); --priority helps", file=sys.stderr)
     seconds = options.seconds or (0.25 if options.quick else 0.8)
-    method = Method(budget=seconds, settle=0.006)
+    method = Method(budget=seconds, settle=True)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "results.json"
     kept: dict[str, Record] = {}

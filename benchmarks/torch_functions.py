@@ -20,6 +20,7 @@ import torch
 
 import dnnmove as dm
 import dnnmove.torch
+from benchmarks.measure import rest
 
 SHAPES = {"1x58x7x7": ((1, 58, 7, 7), 2), "32x240x56x56": ((32, 240, 56, 56), 3)}
 FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
@@ -70,7 +71,7 @@ def measure(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, fl
     while time.perf_counter() < end:
         order.shuffle(turns)
         for name in turns:
-            time.sleep(0.002)  # threads of the one before spin after their work
+            rest()
             calls[name]()
             times[name].append(timeit.timeit(calls[name], number=number[name]) / number[name])
     return {name: statistics.median(found) for name, found in times.items()}

@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     records = []
     for i, case in enumerate(cases, 1):
         with machine.exclusive():
-            record = run_case(case, memory, threads, peers, Method(budget=options.seconds, settle=0.006))
+            record = run_case(case, memory, threads, peers, Method(budget=options.seconds, settle=True))
         records.append(record)
         print(progress(f"[{i}/{len(cases)}]", record), file=sys.stderr, flush=True)
         for name, reason in record.refused.items():
