@@ -2,8 +2,8 @@
 //
 // In that file a line at the margin is a permutation: the source's shape, the axes in the result's order, bytes of an
 // element. Below it, indented, what the planner makes of it: instruction set, whether the data are planned to stay in
-// the caches or to go past them (which would otherwise follow from the machine's cache), and the plan. The program
-// checks the lines of the instruction set that it runs under; with --update it writes those of all that there are.
+// the caches or to go past them (which would otherwise follow from the machine's cache), on a processor of few streams
+// where that makes another plan, and the plan. The program checks the lines of the instruction set that it runs under; with --update it writes those of all that there are.
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -50,8 +50,8 @@ Nest nest_of(const std::string& problem) {
     return nest;
 }
 
-std::string plan_of(const std::string& problem, Isa isa, Variant::Stores stores) {
-    PlanOptions options{isa, 64, {}};
+std::string plan_of(const std::string& problem, Isa isa, Variant::Stores stores, const Processor& processor) {
+    PlanOptions options{isa, 64, {}, &processor};
     options.variant.stores = stores;
     std::string text = Program({Transfer{0, 0, nest_of(problem)}}, options).explain(1);
     text.erase(0, text.find("kernel ") + std::strlen("kernel "));
@@ -60,8 +60,12 @@ std::string plan_of(const std::string& problem, Isa isa, Variant::Stores stores)
 
 std::vector<std::string> plans_of(const std::string& problem, Isa isa) {
     const std::string name = "  " + std::string(to_string(isa));
-    return {name + " in the caches: " + plan_of(problem, isa, Variant::Stores::cached),
-            name + " past them: " + plan_of(problem, isa, Variant::Stores::nontemporal)};
+    const std::string past = plan_of(problem, isa, Variant::Stores::nontemporal, kManyStreams);
+    const std::string by_few = plan_of(problem, isa, Variant::Stores::nontemporal, kFewStreams);
+    std::vector<std::string> plans{name + " in the caches: " + plan_of(problem, isa, Variant::Stores::cached, kManyStreams),
+                                   name + " past them: " + past};
+    if (by_few != past) plans.push_back(name + " past them, few streams: " + by_few);
+    return plans;
 }
 
 std::vector<Problem> read(const char* path) {

@@ -7,6 +7,7 @@
 
 #include "kernels/contract.hpp"
 #include "plan/nest.hpp"
+#include "plan/processor.hpp"
 #include "plan/variant.hpp"
 
 namespace dnnmove {
@@ -24,6 +25,7 @@ struct PlanContext {
     bool beyond_cache = false;  // source and destination do not fit into the last-level cache
     bool stream_rows = false;   // nor would a fair part of them
     Variant variant = {};       // where a measurement has overruled the planner
+    const Processor* processor = &kManyStreams;
     // Nests of the same loops that lie side by side in the rows of one source: where the first of them begins, and how
     // much of a row they read together.
     std::int64_t side_by_side_from = 0;   // bytes

@@ -335,6 +335,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     context.beyond_cache = filled >= 0.8;
     context.stream_rows = filled >= 1;
     context.variant = options.variant;
+    context.processor = options.processor;
     if (options.variant.stores != Variant::Stores::automatic) {
         context.large = context.beyond_cache = context.stream_rows = options.variant.stores == Variant::Stores::nontemporal;
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/nest.hpp"
+#include "plan/processor.hpp"
 #include "plan/sink.hpp"
 #include "plan/summary.hpp"
 #include "plan/variant.hpp"
@@ -46,6 +47,7 @@ struct PlanOptions {
     Isa isa = best_isa();
     std::int64_t dst_alignment = 1;  // a power of two (bytes, at most 64) that divides every destination base
     Variant variant = {};            // where a measurement has overruled the planner
+    const Processor* processor = &this_processor();
 };
 
 // Immutable; execute may be called from many threads at once.

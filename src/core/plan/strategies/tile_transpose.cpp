@@ -9,8 +9,8 @@ namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kMaxElement = 16;  // bytes
-// Of a destination row, per pass over the source rows. Little where rows are short: more short rows of the
-// destination make a page, and of the source whole tiles are prefetched.
+// Of a destination row, per pass over the source rows, in the caches; beyond them Processor says. Little there where rows
+// are short: more short rows of the destination make a page, and of the source whole tiles are prefetched.
 constexpr std::int64_t kPanelBytes = 512;
 constexpr std::int64_t kSmallPanelBytes = 128;
 constexpr std::int64_t kShortPanelRow = 4096;   // bytes, of the destination
@@ -181,17 +181,19 @@ StoreMode TileTranspose::size(const Problem& problem) {
         const std::int64_t rows = rows_in_cache(pitches());
         const std::int64_t line = std::max<std::int64_t>(1, kLine / itemsize);
         const bool is_short = row <= kShortPanelRow || a.extent * itemsize <= kShortSourceRow;
-        const std::int64_t chosen = asked != 0 ? asked : is_short && lines ? kSmallPanelBytes : kPanelBytes;
+        const std::int64_t most = std::max(context.processor->panel_bytes, context.processor->panel_rows * itemsize);
+        const std::int64_t chosen = asked != 0 ? asked : is_short && lines ? kSmallPanelBytes : most;
         const std::int64_t wanted = panel(lines ? chosen : std::min(chosen, kUnevenPanelBytes));
         a.tile = std::min(a.extent, panel(4096));
         // A tile of bytes is one line of each row of the destination, and such lines leave slowly: panels are staged.
-        if (itemsize == 1 && aligned && row >= 2 * kLine && rows > kSetLines) {
+        if (itemsize == 1 && context.processor->stages_bytes && aligned && row >= 2 * kLine && rows > kSetLines) {
             by_lines = whole_lines = true;
             b.tile = std::min({b.extent, wanted, kBytePanelBytes});
             return StoreMode::nontemporal;
         }
-        const bool blocks = lines && rows < std::min(wanted, b.extent) && !b_chained && asked == 0 && !context.near &&
-                            a.extent * itemsize >= 2 * kBlockLines * kLine && wanted % kBlockLines == 0;
+        const bool blocks = context.processor->reads_row_blocks && lines && rows < std::min(wanted, b.extent) && !b_chained &&
+                            asked == 0 && !context.near && a.extent * itemsize >= 2 * kBlockLines * kLine &&
+                            wanted % kBlockLines == 0;
         b.tile = std::min({b.extent, wanted, blocks ? wanted : std::max(rows / line * line, line)});
         // To the last byte of a line: of rows that begin inside a line the first one came with the block before.
         for (std::int64_t j = 0; blocks && j < b.tile; ++j) {
@@ -209,7 +211,7 @@ StoreMode TileTranspose::size(const Problem& problem) {
     const bool over = (pitch & 1023) > 0 && (pitch & 1023) < kLine;
     const bool under = itemsize <= 2 && (pitch & 2047) >= 2048 - 4;
     by_lines = context.kernels->vector_bytes == kLine && (over || under) && row >= 1024;
-    b.tile = std::min(b.extent, panel(by_lines ? kUnevenPanelBytes : asked == 0 ? 512 : asked));
+    b.tile = std::min(b.extent, panel(by_lines ? kUnevenPanelBytes : asked == 0 ? kPanelBytes : asked));
     a.tile = std::min(a.extent, panel(512));
     return StoreMode::cached;
 }
