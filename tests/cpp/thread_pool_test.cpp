@@ -13,6 +13,7 @@
 
 #include "test.hpp"
 #include "runtime/cpu_count.hpp"
+#include "runtime/processor.hpp"
 #include "runtime/worker_account.hpp"
 
 using namespace dnnmove;
@@ -302,3 +303,53 @@ TEST_CASE("a worker in debt rests longer each time") {
     now += 1000 * kMilli;
     CHECK(rest_after_debt(kMilli) == first);
 }
+
+#if defined(__linux__)
+namespace {
+
+cpu_set_t mask_of(pthread_t thread) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CHECK(pthread_getaffinity_np(thread, sizeof mask, &mask) == 0);
+    return mask;
+}
+
+bool same(const cpu_set_t& one, const cpu_set_t& other) { return CPU_EQUAL(&one, &other) != 0; }
+
+}  // namespace
+
+TEST_CASE("a thread is kept off a processor until it says so") {
+    const pthread_t self = pthread_self();
+    const cpu_set_t before = mask_of(self);
+    if (CPU_COUNT(&before) < 2) return;
+    KeptOff kept;
+    kept.end();
+    kept.keep(self, -1);
+    CHECK(same(before, mask_of(self)));
+    for (int round = 0; round < 3; ++round) {
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+            if (!CPU_ISSET(static_cast<std::size_t>(cpu), &before)) continue;
+            kept.keep(self, cpu);
+            cpu_set_t others = before;
+            CPU_CLR(static_cast<std::size_t>(cpu), &others);
+            CHECK(same(others, mask_of(self)));
+            CHECK(current_cpu() != cpu);
+        }
+        kept.end();
+        CHECK(same(before, mask_of(self)));
+    }
+    // What somebody else has set meanwhile stays.
+    const int cpu = current_cpu();
+    kept.keep(self, cpu);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(cpu), &one);
+    CHECK(pthread_setaffinity_np(self, sizeof one, &one) == 0);
+    kept.end();
+    CHECK(same(one, mask_of(self)));
+    // The last processor that a thread has is not taken.
+    kept.keep(self, cpu);
+    CHECK(same(one, mask_of(self)));
+    CHECK(pthread_setaffinity_np(self, sizeof before, &before) == 0);
+}
+#endif

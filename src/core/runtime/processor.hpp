@@ -1,10 +1,12 @@
 // The clock, and the processor that the calling thread runs on.
 #pragma once
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace dnnmove {
@@ -38,6 +40,48 @@ inline void move_off(int cpu) noexcept {
     static_cast<void>(cpu);
 #endif
 }
+
+// Keeps a thread off a processor. Any thread may call; of two at once one does nothing.
+class KeptOff {
+public:
+    void keep(pthread_t thread, int cpu) noexcept {
+#if defined(__linux__)
+        if (cpu < 0 || cpu >= CPU_SETSIZE || busy_.exchange(true, std::memory_order_acquire)) return;
+        const bool off = kept_ && !CPU_ISSET(static_cast<std::size_t>(cpu), &others_);
+        if (!off && (kept_ || pthread_getaffinity_np(thread, sizeof before_, &before_) == 0)) {
+            cpu_set_t others = before_;
+            CPU_CLR(cpu, &others);
+            if (CPU_COUNT(&others) != 0 && pthread_setaffinity_np(thread, sizeof others, &others) == 0) {
+                kept_ = true;
+                others_ = others;
+            }
+        }
+        busy_.store(false, std::memory_order_release);
+#else
+        static_cast<void>(thread);
+        static_cast<void>(cpu);
+#endif
+    }
+    // By the thread: it may run again wherever it might before, unless somebody else has set that meanwhile.
+    void end() noexcept {
+#if defined(__linux__)
+        if (!kept_.load(std::memory_order_relaxed) || busy_.exchange(true, std::memory_order_acquire)) return;
+        cpu_set_t now;
+        const bool ours = sched_getaffinity(0, sizeof now, &now) == 0 && CPU_EQUAL(&now, &others_);
+        if (ours) sched_setaffinity(0, sizeof before_, &before_);
+        kept_ = false;
+        busy_.store(false, std::memory_order_release);
+#endif
+    }
+
+private:
+#if defined(__linux__)
+    std::atomic<bool> busy_{false};
+    std::atomic<bool> kept_{false};
+    cpu_set_t before_;
+    cpu_set_t others_;
+#endif
+};
 
 // How often this thread has lost its processor to another.
 inline long times_preempted() noexcept {

@@ -9,11 +9,13 @@
 //   asleep: in a futex, until an offer wakes it
 //
 // The caller does chunks itself until none is left, takes back what no worker has begun, and waits only for chunks
-// that are being done. Two things cost time all the same, and both are bounded here:
+// that are being done. Three things cost time all the same, and all are bounded here:
 //
 // - Waking a worker takes as long as a small call. Workers that are awake (they spin for a while after their work)
 //   get their offer at once; those that sleep get it when the call has lasted as long as waking takes and is to go
 //   on for longer, or when calls have followed each other for so long that the next ones will gain by it.
+// - A worker may wake on its caller's processor and wait there until the call is over: kernels that gather threads on few
+//   processors put it there every time. It is kept off that processor then.
 // - Where others want the processors, too, a worker may lose its own in the middle of a chunk, take the caller's, or
 //   get none while the call lasts. Every worker has an account of that (worker_account.hpp), and rests out of credit.
 #include "runtime/thread_pool.hpp"
@@ -41,6 +43,8 @@ constexpr std::int64_t kIdleSpin = 100'000;
 constexpr std::int64_t kEagerSpin = 20'000;
 // A spinning worker that sees the clock jump so far has lost its processor to somebody else.
 constexpr std::int64_t kLostProcessor = 50'000;
+// A caller that takes so much longer than its workers for as much has lost its processor.
+constexpr std::int64_t kLostCaller = 300'000;
 // So long a caller spins for chunks that are being done, before it sleeps until they are.
 constexpr std::int64_t kFinishSpin = 15'000;
 // What waking a worker takes, before it has been seen here, and the bounds of what is believed.
@@ -69,11 +73,16 @@ struct alignas(128) ThreadPool::Worker {
     std::size_t index = 0;    // as a participant
     bool was_asleep = false;
     bool woken = false;       // for sure: by the caller itself
+    // Some kernels wake it on its caller's processor, where it waits until the call is over. Once that has happened, it is
+    // kept off that one while it is awake.
+    bool misplaced = false;
+    KeptOff kept_off;
     Worker* wakes[2] = {};  // who sleeps and has an offer, too: a tree, so that nobody wakes them all
     int caller_cpu = -1;
     std::int64_t offered_at = 0;  // ns
     // Of the call that has taken it:
     std::int64_t done = 0;  // chunks
+    std::int64_t took = 0;  // ns
     alignas(64) ChunkRange range;
     alignas(64) WorkerAccount account;
 
@@ -126,6 +135,7 @@ struct Participant::Job {
             worker.wakes[1] = sleeper(2 * place + 2);
             worker.woken = place <= 2;
             worker.was_asleep = worker.state.load(std::memory_order_acquire) == kAsleep;
+            if (worker.was_asleep && worker.misplaced) worker.kept_off.keep(worker.thread, cpu);
             // One that falls asleep just now counts as awake, and is woken here.
             if (worker.state.exchange(kOffered, std::memory_order_acq_rel) == kAsleep && !worker.was_asleep) {
                 futex_wake_all(worker.state);
@@ -253,8 +263,10 @@ void ThreadPool::serve(Worker& worker) noexcept {
                 check = INT64_MAX;
             }
             if (lost) worker.account.book(-WorkerAccount::kPreempted, now);
-            if (lost || now - begin > kIdleSpin)
+            if (lost || now - begin > kIdleSpin) {
+                worker.kept_off.end();
                 worker.state.compare_exchange_strong(state, kAsleep, std::memory_order_acq_rel);
+            }
             last = now;
             state = worker.state.load(std::memory_order_acquire);
         }
@@ -274,12 +286,17 @@ void ThreadPool::serve(Worker& worker) noexcept {
             note_wake_time(now - worker.offered_at);
             // On the caller's processor it would only be in the caller's way.
             welcome = worker.caller_cpu < 0 || current_cpu() != worker.caller_cpu;
-            if (!welcome) worker.account.book(-WorkerAccount::kInTheWay, now);
+            if (!welcome) {
+                worker.misplaced = true;
+                worker.account.book(-WorkerAccount::kInTheWay, now);
+            }
         }
         if (welcome) {
+            const std::int64_t start = now_ns();
             Participant self(job, worker.index);
             job.body(job.context, self);
             worker.done = self.done_;
+            worker.took = now_ns() - start;
         }
         const int caller_cpu = worker.caller_cpu;
         worker.state.store(kAwake, std::memory_order_release);
@@ -428,7 +445,6 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
             spin_pause();
             pending = job.pending.load(std::memory_order_acquire);
         }
-        if (end - own_end > kFinishSpin / 4) sched_yield();
         end = now_ns();
     }
     if (pending != 0) {
@@ -443,20 +459,33 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
         }
         end = now_ns();
     }
-    // A chunk of a worker's is one that the caller need not do: it would have taken as long as its own ones.
-    const std::int64_t per_chunk = (own_end - job.began) / std::max<std::int64_t>(job.done, 1);
+    // A chunk of a worker's is one that the caller need not do: it would have taken as long as its own ones, where it has
+    // kept its processor. Threads that others make room for elsewhere may cost it that; it shows in how long workers take.
+    const std::int64_t own = own_end - job.began;
+    std::int64_t per_chunk = own / std::max<std::int64_t>(job.done, 1);
+    for (std::size_t i = 1; i < job.offered; ++i) {
+        const Worker& worker = *job.workers[i];
+        if (parts[i] != Part::missed && worker.done > 0) per_chunk = std::min(per_chunk, worker.took / worker.done);
+    }
+    const std::int64_t without = own - job.done * per_chunk;
+    const std::int64_t lost = without > kLostCaller && 2 * without > own ? without : 0;
     for (std::size_t i = 1; i < job.offered; ++i) {
         Worker& worker = *job.workers[i];
         switch (parts[i]) {
-            case Part::begun: worker.account.book(worker.done * per_chunk, end); break;
-            case Part::late: worker.account.book(worker.done * per_chunk - (end - own_end), end); break;
-            case Part::missed:
+            case Part::begun: worker.account.book(worker.done * per_chunk - lost, end); break;
+            case Part::late: worker.account.book(worker.done * per_chunk - (end - own_end) - lost, end); break;
+            case Part::missed: {
                 if (worker.was_asleep && !worker.woken) break;
-                if (worker.was_asleep && own_end - worker.offered_at > wake_time_.load(std::memory_order_relaxed)) {
-                    note_wake_time(own_end - worker.offered_at);
+                const bool waited = own_end - worker.offered_at > wake_time_.load(std::memory_order_relaxed);
+                if (worker.was_asleep && waited) note_wake_time(own_end - worker.offered_at);
+                if (waited) {
+                    // It may stand in this processor's queue.
+                    worker.misplaced = true;
+                    worker.kept_off.keep(worker.thread, current_cpu());
                 }
                 worker.account.book(-WorkerAccount::kMissed, end);
                 break;
+            }
         }
     }
     release(job, 1);
