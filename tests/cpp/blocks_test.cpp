@@ -35,7 +35,7 @@ void reference(const Nest& nest, const std::byte* src, std::byte* dst, std::size
 }
 
 // The nests read `src_bytes` of one source, from `shift` on, and write `dst_bytes` of a destination each, past the caches.
-// The text that explains the program.
+// For every kind of processor; the text that explains the program for one of many streams.
 std::string check_copies(const std::vector<Nest>& nests, std::int64_t src_bytes, std::int64_t dst_bytes,
                          std::int64_t shift = 0) {
     std::mt19937 random(static_cast<unsigned>(src_bytes));
@@ -55,15 +55,21 @@ std::string check_copies(const std::vector<Nest>& nests, std::int64_t src_bytes,
     PlanOptions options;
     options.dst_alignment = 64;
     options.variant.stores = Variant::Stores::nontemporal;
-    const Program program(transfers, options);
-    for (const int threads : {1, 2}) {
-        const std::byte* from = src.get() + shift;
-        program.execute(&from, to.data(), threads);
-        for (std::size_t k = 0; k < nests.size(); ++k) {
-            CHECK(std::memcmp(got[k].get(), expected[k].get(), static_cast<std::size_t>(dst_bytes + 64) / 64 * 64) == 0);
+    std::string text;
+    for (const Processor* processor : {&kFewStreams, &kManyStreams}) {
+        options.processor = processor;
+        const Program program(transfers, options);
+        for (const int threads : {1, 2}) {
+            const std::byte* from = src.get() + shift;
+            program.execute(&from, to.data(), threads);
+            for (std::size_t k = 0; k < nests.size(); ++k) {
+                CHECK(std::memcmp(got[k].get(), expected[k].get(), static_cast<std::size_t>(dst_bytes + 64) / 64 * 64) == 0);
+                std::memset(got[k].get(), 0xa5, static_cast<std::size_t>(dst_bytes));
+            }
         }
+        text = program.explain(1);
     }
-    return program.explain(1);
+    return text;
 }
 
 // Rows (batch, length, heads) of `row` bytes, `repeats` times each, to (batch, heads, repeats, length).

@@ -122,7 +122,9 @@ void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
                                        nest.dst_offset,
                                        4096,
                                        large,
-                                       large && misalignment % 3 != 1};
+                                       large && misalignment % 3 != 1,
+                                       {},
+                                       random() % 2 == 0 ? &dnnmove::kManyStreams : &dnnmove::kFewStreams};
     const dnnmove::NestPlan plan(nest, context);
     const std::int64_t units = plan.units();
     const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(0, units)(random);

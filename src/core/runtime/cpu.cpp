@@ -2,8 +2,7 @@
 #include "runtime/cpu.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <cstdio>
 
 namespace dnnmove {
 namespace {
@@ -17,19 +16,42 @@ constexpr std::int64_t kMostPerCpu = 6 * kMiB;
 // What one core may well fill alone.
 constexpr std::int64_t kUsual = 32 * kMiB;
 
+// The first line of a file; empty where there is none.
+std::string first_line(const std::string& path) {
+    std::FILE* file = std::fopen(path.c_str(), "r");
+    if (file == nullptr) return {};
+    char line[4096];
+    const std::string found = std::fgets(line, sizeof line, file) == nullptr ? "" : line;
+    std::fclose(file);
+    return found;
+}
+
+// "32768K" and "32M" in bytes; 0 where it is no such size.
+std::int64_t size_of(const std::string& text) {
+    long long size = 0;
+    char unit = 0;
+    if (std::sscanf(text.c_str(), "%lld%c", &size, &unit) < 1) return 0;
+    return size * (unit == 'K' ? 1024 : unit == 'M' ? kMiB : 1);
+}
+
 // How many CPUs a list such as "0-3,8" names; 0 where it is none.
 std::int64_t count_cpus(const std::string& list) {
     std::int64_t count = 0;
-    std::istringstream parts(list);
-    for (std::string part; std::getline(parts, part, ',');) {
-        std::istringstream range(part);
-        std::int64_t first = 0;
-        if (!(range >> first)) return 0;
-        std::int64_t last = first;
-        if (range.get() == '-' && !(range >> last)) return 0;
+    for (const char* at = list.c_str();;) {
+        long long first = 0;
+        long long last = 0;
+        int length = 0;
+        if (std::sscanf(at, "%lld%n", &first, &length) < 1) return 0;
+        at += length;
+        last = first;
+        if (*at == '-') {
+            if (std::sscanf(at + 1, "%lld%n", &last, &length) < 1) return 0;
+            at += 1 + length;
+        }
         count += last - first + 1;
+        if (*at != ',') return count;
+        ++at;
     }
-    return count;
 }
 
 }  // namespace
@@ -39,19 +61,14 @@ std::int64_t last_level_cache_bytes(const std::string& root) {
     std::int64_t cpus = 0;
     for (int index = 0; index < 8; ++index) {
         const std::string folder = root + "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
-        std::ifstream file(folder + "/size");
-        std::int64_t size = 0;
-        if (!(file >> size)) break;
-        const int unit = file.get();
-        size *= unit == 'K' ? 1024 : unit == 'M' ? kMiB : 1;
+        const std::int64_t size = size_of(first_line(folder + "/size"));
+        if (size == 0) break;
         if (size <= largest) continue;
         largest = size;
-        std::string list;
-        std::ifstream sharing(folder + "/shared_cpu_list");
-        cpus = std::getline(sharing, list) ? count_cpus(list) : 0;
+        cpus = count_cpus(first_line(folder + "/shared_cpu_list"));
     }
     if (largest <= 0) return kUsual;
-    return cpus == 0 ? largest : std::min(largest, std::max(kUsual, cpus * kMostPerCpu));
+    return cpus <= 0 ? largest : std::min(largest, std::max(kUsual, cpus * kMostPerCpu));
 }
 
 std::int64_t last_level_cache_bytes() {
