@@ -175,7 +175,7 @@ struct Kernels {
                       KernelStores stores) noexcept;
     // Copies rows of `bytes` bytes each, in order, by vectors that may also write what follows a row, up to
     // `room` bytes from its start, where other rows come or what a caller writes later; never behind
-    // the last row. Both strides are `bytes` at least. nontemporal: every row is whole lines.
+    // the last row. Room for less than a row is none. Both strides are `bytes` at least. nontemporal: every row is whole lines.
     void (*copy_strips)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows, std::int64_t room,
                         KernelStores stores) noexcept;
     // Copies a.extent x b.extent runs of 1 to 64 bytes each.
@@ -190,7 +190,7 @@ struct Kernels {
                  KernelStores stores) noexcept;
     // Transposes: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * width], i in [0, rows_out),
     // j in [0, rows_in). Indexed by log2(width), width 1 to 16 bytes.
-    // nontemporal: every dst + dst_rows[i] lies on a line (64 bytes) and rows_in fills whole lines.
+    // nontemporal: every dst + dst_rows[i] lies on a line (64 bytes); rows that fill no tile are stored ordinarily.
     // prefetch: while it loads from row j it asks for ahead.src + ahead.rows[j], the same columns.
     void (*transpose[5])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                          std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept;

@@ -1,9 +1,13 @@
 // The kernel table of an instruction set.
 #include "kernels/tables.hpp"
 
+#include "kernels/checked.hpp"
+
 namespace dnnmove {
 
-const Kernels& kernels_for(Isa isa) {
+namespace {
+
+const Kernels& plain_kernels(Isa isa) {
     switch (isa) {
 #if defined(__x86_64__)
         case Isa::avx512_vbmi: return avx512_vbmi_kernels();
@@ -12,6 +16,16 @@ const Kernels& kernels_for(Isa isa) {
 #endif
         default: return portable_kernels();
     }
+}
+
+}  // namespace
+
+const Kernels& kernels_for(Isa isa) {
+#if defined(NDEBUG)
+    return plain_kernels(isa);
+#else
+    return checked_kernels(plain_kernels(isa));
+#endif
 }
 
 const Conversions& conversions_for(Isa isa) {

@@ -1,0 +1,225 @@
+// Kernels whose callers are checked against the contract: those of debug builds.
+#include "kernels/checked.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace dnnmove {
+namespace {
+
+void stop(const char* kernel, const char* expected) {
+    std::fprintf(stderr, "dnnmove: a call of the kernel %s breaks its contract: %s\n", kernel, expected);
+    std::abort();
+}
+
+bool on_line(const std::byte* address) { return (reinterpret_cast<std::uintptr_t>(address) & (kLine - 1)) == 0; }
+
+bool whole_lines(std::int64_t bytes) { return bytes % kLine == 0; }
+
+// The checks of one kernel's arguments.
+class Check {
+public:
+    explicit Check(const char* kernel) : kernel_(kernel) {}
+    const Check& that(bool holds, const char* expected) const {
+        if (!holds) on_violation(kernel_, expected);
+        return *this;
+    }
+    const Check& loops(const KernelLoop& one) const { return that(one.extent >= 0, "extents are not negative"); }
+    const Check& rows_begin_lines(const std::byte* dst, const std::int64_t* dst_rows, std::int64_t rows) const {
+        bool all = true;
+        for (std::int64_t i = 0; i < rows; ++i) all = all && on_line(dst + dst_rows[i]);
+        return that(all, "non-temporal: every row of the destination begins on a line");
+    }
+    const Check& ahead(const RowsAhead& ahead) const {
+        return that(ahead.rows != nullptr, "rows to ask for are given, though they may be those that are read");
+    }
+
+private:
+    const char* kernel_;
+};
+
+// One instance per instruction set.
+template <int isa>
+struct Checked {
+    static inline Kernels inner;
+
+    static void copy_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows,
+                          KernelStores stores) noexcept {
+        const Check check("copy_rows");
+        check.that(bytes >= 0, "rows are not negative").loops(rows);
+        if (stores.next != nullptr) {
+            check.that(stores.nontemporal, "what is asked for meanwhile: non-temporal stores")
+                .that(whole_lines(bytes) && whole_lines(rows.dst_stride) && on_line(dst),
+                      "what is asked for meanwhile: rows of the destination are whole lines");
+        }
+        inner.copy_rows(src, dst, bytes, rows, stores);
+    }
+    static void copy_strips(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows, std::int64_t room,
+                            KernelStores stores) noexcept {
+        const Check check("copy_strips");
+        check.loops(rows);
+        check.that(rows.extent < 2 || (rows.src_stride >= bytes && rows.dst_stride >= bytes), "rows do not overlap");
+        if (stores.nontemporal) {
+            check.that(whole_lines(bytes) && on_line(dst) && (rows.extent < 2 || whole_lines(rows.dst_stride)),
+                       "non-temporal: every row is whole lines");
+        }
+        inner.copy_strips(src, dst, bytes, rows, room, stores);
+    }
+    static void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
+                          KernelStores stores) noexcept {
+        Check("copy_runs").that(bytes >= 1 && bytes <= 64, "runs of 1 to 64 bytes").loops(a).loops(b);
+        inner.copy_runs(src, dst, bytes, a, b, stores);
+    }
+    static void turn_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
+                          KernelStores stores) noexcept {
+        Check("turn_runs")
+            .that(bytes >= 1 && bytes <= 64, "runs of 1 to 64 bytes")
+            .that((a.extent * bytes + 128) * b.extent <= kMaxTurnedBytes, "at most kMaxTurnedBytes")
+            .that(b.extent <= 64, "at most 64 steps of b")
+            .that(a.extent < 2 || a.dst_stride == bytes, "no gaps along a in the destination");
+        inner.turn_runs(src, dst, bytes, a, b, stores);
+    }
+    static void fill(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
+                     KernelStores stores) noexcept {
+        Check("fill").that(bytes >= 1 && bytes <= kMaxFillBytes, "elements of 1 to kMaxFillBytes bytes").loops(a).loops(b);
+        inner.fill(src, dst, bytes, a, b, stores);
+    }
+    template <int log_width>
+    static void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                          std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept {
+        const Check check("transpose");
+        if (stores.nontemporal) check.rows_begin_lines(dst, dst_rows, rows_out);
+        if (stores.prefetch || stores.nontemporal) check.ahead(ahead);
+        inner.transpose[log_width](src, src_rows, dst, dst_rows, rows_out, rows_in, stores, ahead);
+    }
+    template <int log_width>
+    static void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned,
+                                bool first, KernelStores stores, RowsAhead ahead) noexcept {
+        Check("transpose_lines")
+            .that(rows_in << log_width <= kMaxPanelBytes, "at most kMaxPanelBytes of a row")
+            .that(owned <= rows_in, "what is owned is there")
+            .ahead(ahead);
+        inner.transpose_lines[log_width](src, src_rows, dst, dst_rows, rows_out, rows_in, owned, first, stores, ahead);
+    }
+    static void transpose_cells(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned,
+                                bool first, Cells cells, KernelStores stores, RowsAhead ahead) noexcept {
+        const Check check("transpose_cells");
+        check
+            .that(cells.width >= 1 && cells.width <= cells.cell && cells.cell <= 16, "elements of 1 to 16 bytes in their cells")
+            .that(cells.permutes != nullptr, "permutes")
+            .that(rows_in * cells.width <= kMaxCellPanelBytes, "at most kMaxCellPanelBytes of a row")
+            .that(owned <= rows_in, "what is owned is there");
+        if (stores.prefetch) check.ahead(ahead);
+        inner.transpose_cells(src, src_rows, dst, dst_rows, rows_out, rows_in, owned, first, cells, stores, ahead);
+    }
+    static void transpose_rows(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                               std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, std::int64_t bytes,
+                               KernelStores stores, RowsAhead ahead) noexcept {
+        const Check check("transpose_rows");
+        check.that(bytes >= 17, "elements of 17 bytes and more").that(owned <= rows_in, "what is owned is there");
+        if (stores.nontemporal) {
+            check.that(rows_in * bytes <= kMaxRowPanelBytes, "non-temporal: at most kMaxRowPanelBytes of a row")
+                .that(bytes > kLine || rows_in <= kMaxShortRows, "non-temporal: at most kMaxShortRows of up to a line");
+        }
+        if (stores.prefetch) check.ahead(ahead);
+        inner.transpose_rows(src, src_rows, dst, dst_rows, rows_out, rows_in, owned, first, bytes, stores, ahead);
+    }
+    static void gather(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b,
+                       KernelStores stores) noexcept {
+        Check("gather")
+            .that(a.extent >= block.loop_steps, "a row has a block's steps at least")
+            .that(block.network == 0 || block.network == 2 || block.network == 3, "networks of 2 or 3 rounds")
+            .that(block.count == 1 || block.vector_bytes == inner.gather_bytes, "several vectors are whole ones")
+            .loops(b);
+        inner.gather(block, src, dst, a, b, stores);
+    }
+    static void weave(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
+                      std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept {
+        Check("weave")
+            .that(streams == 2 || streams == 4 || streams == 8 || streams == 16, "2, 4, 8 or 16 streams")
+            .that(bytes >= 64 && bytes % width == 0, "streams of 64 bytes and more, whole elements")
+            .that(permutes != nullptr, "permutes")
+            .loops(b);
+        inner.weave(src, dst, width, streams, deal, permutes, bytes, pitch, b, stores);
+    }
+    static void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t blocks,
+                         KernelStores stores) noexcept {
+        Check("exchange")
+            .that(block.count >= 1 && block.count <= ExchangeBlock::kMaxVectors, "1 to kMaxVectors vectors")
+            .that(blocks >= 0, "blocks are not negative");
+        inner.exchange(block, srcs, dsts, blocks, stores);
+    }
+    static void split_records(const RecordBlock& block, const std::byte* src, std::byte* const* dsts,
+                              KernelStores stores) noexcept {
+        Check("split_records").that(block.count >= 1 && block.count <= kMaxRecordFields, "1 to kMaxRecordFields fields");
+        inner.split_records(block, src, dsts, stores);
+    }
+    static void join_records(const RecordBlock& block, const std::byte* const* srcs, std::byte* dst,
+                             KernelStores stores) noexcept {
+        std::int64_t at = block.count > 0 ? block.fields[0].at : 0;
+        const std::int64_t begin = at;
+        bool dense = true;
+        for (std::int32_t k = 0; k < block.count; ++k) {
+            dense = dense && block.fields[k].at == at;
+            at += block.fields[k].width;
+        }
+        Check("join_records")
+            .that(block.count >= 1 && block.count <= kMaxRecordFields, "1 to kMaxRecordFields fields")
+            .that(dense && at - begin == block.pitch, "fields without gaps make a record");
+        inner.join_records(block, srcs, dst, stores);
+    }
+    static void stream(const std::byte* src, std::byte* dst, std::int64_t bytes) noexcept {
+        Check("stream").that(bytes >= 0, "bytes are not negative");
+        inner.stream(src, dst, bytes);
+    }
+
+    static Kernels table(const Kernels& kernels) {
+        inner = kernels;
+        Kernels all = kernels;
+        const auto replace = [](auto& kernel, auto with) {
+            if (kernel != nullptr) kernel = with;
+        };
+        replace(all.copy_rows, copy_rows);
+        replace(all.copy_strips, copy_strips);
+        replace(all.copy_runs, copy_runs);
+        replace(all.turn_runs, turn_runs);
+        replace(all.fill, fill);
+        const auto each_width = [&]<int... log_widths>() {
+            (replace(all.transpose[log_widths], transpose<log_widths>), ...);
+            (replace(all.transpose_lines[log_widths], transpose_lines<log_widths>), ...);
+        };
+        each_width.template operator()<0, 1, 2, 3, 4>();
+        replace(all.transpose_cells, transpose_cells);
+        replace(all.transpose_rows, transpose_rows);
+        replace(all.gather, gather);
+        replace(all.weave, weave);
+        replace(all.exchange, exchange);
+        replace(all.split_records, split_records);
+        replace(all.join_records, join_records);
+        replace(all.stream, stream);
+        return all;
+    }
+};
+
+template <int isa>
+const Kernels& checked(const Kernels& kernels) {
+    static const Kernels table = Checked<isa>::table(kernels);
+    return table;
+}
+
+}  // namespace
+
+OnViolation on_violation = stop;
+
+const Kernels& checked_kernels(const Kernels& kernels) {
+    switch (kernels.isa) {
+        case Isa::avx512_vbmi: return checked<3>(kernels);
+        case Isa::avx512: return checked<2>(kernels);
+        case Isa::avx2: return checked<1>(kernels);
+        default: return checked<0>(kernels);
+    }
+}
+
+}  // namespace dnnmove
