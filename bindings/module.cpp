@@ -1,27 +1,27 @@
 // The extension module dnnmove._core: registers what the other files define.
 #define DNNMOVE_IMPORT_NUMPY_API
-#include "numpy_api.hpp"
+#include "python/numpy_api.hpp"
 
 #include <pybind11/pybind11.h>
 
-#include "chain.hpp"
-#include "eager.hpp"
-#include "engine_interface.hpp"
-#include "engine_stream.hpp"
-#include "errors.hpp"
-#include "function.hpp"
-#include "memory.hpp"
-#include "memory_desc.hpp"
-#include "onednn_errors.hpp"
-#include "openvino_ops.hpp"
-#include "prop_kind.hpp"
-#include "reorder.hpp"
-#include "reorder_primitive.hpp"
-#include "runtime.hpp"
-#include "shuffle.hpp"
-#include "torch_direct.hpp"
-#include "trace.hpp"
-#include "tuning.hpp"
+#include "arguments/function.hpp"
+#include "calls/eager.hpp"
+#include "calls/engine_interface.hpp"
+#include "calls/runtime.hpp"
+#include "calls/torch_direct.hpp"
+#include "calls/trace.hpp"
+#include "calls/tuning.hpp"
+#include "chains/chain.hpp"
+#include "onednn/onednn_errors.hpp"
+#include "primitives/engine_stream.hpp"
+#include "primitives/openvino_ops.hpp"
+#include "primitives/prop_kind.hpp"
+#include "primitives/reorder.hpp"
+#include "primitives/reorder_primitive.hpp"
+#include "primitives/shuffle.hpp"
+#include "python/errors.hpp"
+#include "tensors/memory.hpp"
+#include "tensors/memory_desc.hpp"
 
 namespace {
 

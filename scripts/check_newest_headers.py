@@ -44,7 +44,7 @@ def main() -> int:
         *(f"-I{folder}" for folder in includes),
         *(f"-isystem{folder}" for folder in system),
     ]
-    sources = [path for path in sorted((ROOT / "bindings").glob("*.cpp")) if "dnnl.hpp" in path.read_text()]
+    sources = [path for path in sorted((ROOT / "bindings").rglob("*.cpp")) if "dnnl.hpp" in path.read_text()]
     if not sources:
         print("no source file includes dnnl.hpp", file=sys.stderr)
         return 1

@@ -1,0 +1,256 @@
+// The eager functions that are steps of chains: one step, one pass, planned once for each layout.
+#include "chains/step_methods.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "calls/call.hpp"
+#include "chain/finish.hpp"
+#include "chains/step_arrays.hpp"
+#include "python/errors.hpp"
+#include "tensors/memory.hpp"
+#include "view/overlap.hpp"
+
+namespace dnnmove::python {
+namespace {
+
+constexpr std::int64_t kFirstKey = 1000;  // beyond the numbers of Op
+
+// What an argument is in a key; each is followed by what it takes to tell it from others.
+enum class Kind : std::int64_t { none, integer, integers, text, index };
+
+void push_text(PlanKey& key, std::string_view text) {
+    key.push(static_cast<std::int64_t>(Kind::text));
+    key.push(static_cast<std::int64_t>(text.size()));
+    for (std::size_t at = 0; at < text.size(); at += sizeof(std::int64_t)) {
+        std::int64_t word = 0;
+        std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
+        key.push(word);
+    }
+}
+
+// The argument as it was given, where it is of Python's plain types; false where it has to be read first.
+bool push_plain(PlanKey& key, PyObject* object) {
+    const auto push_integer = [&key](PyObject* item) {
+        int overflow = 1;
+        const long long value = PyLong_CheckExact(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : 0;
+        if (overflow == 0) key.push(value);
+        return overflow == 0;
+    };
+    if (object == nullptr || object == Py_None) {
+        key.push(static_cast<std::int64_t>(Kind::none));
+        return true;
+    }
+    if (PyTuple_CheckExact(object)) {
+        const Py_ssize_t count = PyTuple_GET_SIZE(object);
+        key.push(static_cast<std::int64_t>(Kind::integers));
+        key.push(count);
+        for (Py_ssize_t i = 0; i < count; ++i) {
+            if (!push_integer(PyTuple_GET_ITEM(object, i))) return false;
+        }
+        return true;
+    }
+    if (PyUnicode_CheckExact(object)) {
+        Py_ssize_t size = 0;
+        const char* const text = PyUnicode_AsUTF8AndSize(object, &size);
+        if (text == nullptr) {
+            drop_failed_attempt();
+            return false;
+        }
+        push_text(key, {text, static_cast<std::size_t>(size)});
+        return true;
+    }
+    key.push(static_cast<std::int64_t>(Kind::integer));
+    return push_integer(object);
+}
+
+void push_step(PlanKey& key, const chain::Step& step) {
+    for (const chain::Argument& argument : step.arguments()) {
+        push_text(key, argument.name);
+        if (const auto* integer = std::get_if<std::int64_t>(&argument.value)) {
+            key.push(static_cast<std::int64_t>(Kind::integer));
+            key.push(*integer);
+        } else if (const auto* integers = std::get_if<Dims>(&argument.value)) {
+            key.push(static_cast<std::int64_t>(Kind::integers));
+            key.push(static_cast<std::int64_t>(integers->size()));
+            key.push(*integers);
+        } else if (const auto* text = std::get_if<std::string>(&argument.value)) {
+            push_text(key, *text);
+        } else {
+            key.push(static_cast<std::int64_t>(Kind::none));
+        }
+    }
+}
+
+// What traces call it: "axis:1 sizes:3x4". Their lines are cut at commas and their parameters at spaces.
+Title title_of(const chain::Step& step) {
+    constexpr std::size_t kShown = 8;
+    Title title{step.name(), "undef", ""};
+    for (const chain::Argument& argument : step.arguments()) {
+        std::string value;
+        if (const auto* integers = std::get_if<Dims>(&argument.value)) {
+            for (std::size_t i = 0; i < std::min(integers->size(), kShown); ++i) {
+                value += (i == 0 ? "" : "x") + std::to_string((*integers)[i]);
+            }
+            if (integers->size() > kShown) value += "x...";
+        } else if (const auto* text = std::get_if<std::string>(&argument.value)) {
+            value = *text;
+            std::replace(value.begin(), value.end(), ' ', '_');
+        } else {
+            value = to_string(argument.value);
+        }
+        title.auxiliary += (title.auxiliary.empty() ? "" : " ") + (argument.name.empty() ? "pattern" : argument.name) + ":" +
+                           value;
+    }
+    return title;
+}
+
+}  // namespace
+
+std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const Operand& data, const Operand* out) {
+    const Dims shape(data.shape().begin(), data.shape().end());
+    const Dims strides(data.strides().begin(), data.strides().end());
+    const std::int64_t itemsize = data.itemsize();
+    const Dims result = step.check(shape).front();
+    const chain::Finish finish = chain::finish_of(step.swaps(), step.converts(), result.size(), itemsize);
+    const std::int64_t result_itemsize = finish.itemsize(itemsize);
+    check_size(result, result_itemsize, "the result");
+    const chain::Mosaic mosaic = step.apply(chain::Mosaic(shape, strides, itemsize)).front();
+    Dims lies = dense_strides(result, result_itemsize);
+    if (out != nullptr) {
+        if (!std::equal(out->shape().begin(), out->shape().end(), result.begin(), result.end())) {
+            throw ValueError("out.shape " + to_string(Dims(out->shape().begin(), out->shape().end())) +
+                             " must equal the result's, " + to_string(result));
+        }
+        lies.assign(out->strides().begin(), out->strides().end());
+        if (overlaps_itself(out->shape(), out->strides(), result_itemsize)) {
+            throw ValueError("out has elements that share memory (strides " + to_string(lies) + " bytes of shape " +
+                             to_string(result) + "): it cannot be written");
+        }
+    }
+    std::vector<Transfer> transfers = chain::transfers_of(mosaic, out == nullptr ? Dims{} : lies, finish, 0, 0);
+    std::vector<Placement> inputs;
+    inputs.push_back(place(shape, strides, itemsize));
+    std::vector<Placement> outputs;
+    outputs.push_back(place(result, std::move(lies), result_itemsize));
+    return std::make_shared<const CallPlan>(title_of(step), std::move(inputs), std::move(outputs), std::move(transfers));
+}
+
+namespace {
+
+template <std::size_t kMethod>
+PyObject* call_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
+    try {
+        constexpr const StepMethod& method = step_methods[kMethod];
+        static const Signature signature(method.name, std::string("(data, ") + method.parameters + ", *, out=None)");
+        static const std::size_t parameters = signature.size() - 2;
+        std::array<PyObject*, kMaxParameters> values;
+        signature.parse(args, static_cast<std::size_t>(count), keywords, values);
+        PyObject* const out = std::exchange(values[parameters + 1], nullptr);
+        const auto make = [&] { return method.make(values.data() + 1); };
+        PlanKey key;
+        key.push(kFirstKey + 2 * static_cast<std::int64_t>(kMethod));
+        bool plain = true;
+        for (std::size_t i = 1; plain && i <= parameters; ++i) plain = push_plain(key, values[i]);
+        if (plain) return StepArrays(values[0], out).run(key, make);
+        PlanKey exact;
+        exact.push(kFirstKey + 2 * static_cast<std::int64_t>(kMethod) + 1);
+        const chain::StepPtr step = make();
+        push_step(exact, *step);
+        return StepArrays(values[0], out).run(exact, [&] { return step; });
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+template <std::size_t kMethod>
+PyObject* call_pattern_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
+    try {
+        constexpr const PatternMethod& method = pattern_methods[kMethod];
+        const auto given = static_cast<std::size_t>(count);
+        PyObject* out = nullptr;
+        const auto make = [&] { return make_pattern_step(method, method.name, args, given, 1, keywords, &out); };
+        PlanKey key;
+        key.push(kFirstKey + 2 * static_cast<std::int64_t>(kStepMethods + kMethod));
+        bool plain = count == 2 && PyUnicode_CheckExact(args[1]) && push_plain(key, args[1]);
+        for (Py_ssize_t k = 0; plain && keywords != nullptr && k < PyTuple_GET_SIZE(keywords); ++k) {
+            PyObject* const name = PyTuple_GET_ITEM(keywords, k);
+            PyObject* const value = args[given + static_cast<std::size_t>(k)];
+            if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+                out = value;
+            } else {
+                plain = PyLong_CheckExact(value) && push_plain(key, name) && push_plain(key, value);
+            }
+        }
+        if (plain) return StepArrays(args[0], out).run(key, make);
+        PlanKey exact;
+        exact.push(kFirstKey + 2 * static_cast<std::int64_t>(kStepMethods + kMethod) + 1);
+        const chain::StepPtr step = make();
+        push_step(exact, *step);
+        return StepArrays(args[0], out).run(exact, [&] { return step; });
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+std::string document(const char* name, const std::string& signature, const StepDoc& doc) {
+    std::string text = std::string(name) + signature + "\n--\n\n" + doc.summary +
+                       R"(
+
+Parameters
+----------
+data : array
+    NumPy array of any strides, torch tensor, Memory, or any CPU object with
+    ``__dlpack__``; any dtype of fixed size.
+)" + doc.parameters + R"(out : array, optional
+    Receives the result: its shape and dtype, writeable, no shared bytes with `data`.
+
+Returns
+-------
+array
+    `out`, or new C-contiguous memory of the kind of `data`.
+
+Raises
+------
+TypeError
+    An argument has the wrong type, or the dtype refers to Python objects.
+)" + doc.raises;
+    const bool told = std::string_view(doc.raises).find("ValueError") != std::string_view::npos;
+    if (!told) text += "ValueError\n    `out` does not fit.\n";
+    if (*doc.notes != '\0') text += std::string("\nNotes\n-----\n") + doc.notes + "\n";
+    return text + "\nSee Also\n--------\ndnnmove.Chain." + name +
+           " : The same as a step among others.\n\nExamples\n--------\n>>> import numpy as np\n>>> import dnnmove as dm\n" +
+           doc.example;
+}
+
+template <std::size_t... kMethods, std::size_t... kPatterns>
+void add_functions(PyObject* module, std::index_sequence<kMethods...>, std::index_sequence<kPatterns...>) {
+    static std::vector<PyMethodDef> functions;
+    const auto add = [](const char* name, FastFunction function, std::string doc) {
+        auto* const text = new std::string(std::move(doc));  // for as long as the module
+        functions.push_back({name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
+                             METH_FASTCALL | METH_KEYWORDS, text->c_str()});
+    };
+    const auto add_step = [&](const StepMethod& method, FastFunction function) {
+        if (!method.eager) return;
+        add(method.name, function,
+            document(method.name, std::string("($module, data, ") + method.parameters + ", *, out=None)", *method.doc));
+    };
+    const auto add_pattern = [&](const PatternMethod& method, FastFunction function) {
+        add(method.name, function, document(method.name, "($module, data, pattern, /, *, out=None, **lengths)", *method.doc));
+    };
+    (add_step(step_methods[kMethods], call_eagerly<kMethods>), ...);
+    (add_pattern(pattern_methods[kPatterns], call_pattern_eagerly<kPatterns>), ...);
+    functions.push_back({nullptr, nullptr, 0, nullptr});
+    if (PyModule_AddFunctions(module, functions.data()) != 0) throw PythonError{};
+}
+
+}  // namespace
+
+void register_eager_steps(PyObject* module) {
+    add_functions(module, std::make_index_sequence<kStepMethods>(), std::make_index_sequence<kPatternMethods>());
+}
+
+}  // namespace dnnmove::python

@@ -1,0 +1,248 @@
+// The steps as Python calls them: how their arguments are read, and the methods of Chain.
+#include "chains/step_methods.hpp"
+
+#include <pybind11/pybind11.h>
+
+#include <string_view>
+#include <utility>
+
+#include "arguments/operand.hpp"
+#include "chains/chain.hpp"
+#include "ops/ops.hpp"
+#include "python/errors.hpp"
+
+namespace py = pybind11;
+
+namespace dnnmove::python {
+namespace {
+
+using Arguments = PyObject* const*;
+
+std::int64_t integer_or(PyObject* object, const char* name, std::int64_t otherwise) {
+    return object == nullptr ? otherwise : parse_integer(object, name);
+}
+
+std::string text_or(PyObject* object, const char* name, const char* otherwise) {
+    return object == nullptr ? otherwise : std::string(parse_text(object, name));
+}
+
+chain::StepPtr make_broadcast(Arguments values) {
+    std::string mode = text_or(values[2], "mode", "numpy");
+    ops::parse_broadcast_mode(mode);
+    Dims target = parse_integers(values[0], "target_shape");
+    std::optional<Dims> mapping;
+    if (values[1] != nullptr && values[1] != Py_None) mapping = parse_integers(values[1], "axes_mapping");
+    return chain::broadcast(std::move(target), std::move(mapping), std::move(mode));
+}
+
+chain::StepPtr make_branch(Arguments values) {
+    return chain::branch(values[0] == Py_None ? std::nullopt : std::optional(parse_integer(values[0], "i")));
+}
+
+}  // namespace
+
+// Braces of the lambdas' bodies are one line each: what reads each argument is all there is to see.
+constexpr std::array<StepMethod, kStepMethods> step_methods{{
+    {"shuffle", "axis, group_size",
+     [](Arguments v) { return chain::shuffle(parse_integer(v[0], "axis"), parse_integer(v[1], "group_size")); }, false,
+     &kShuffleStep},
+    {"shuffle_channels", "axis=1, group=1",
+     [](Arguments v) { return chain::shuffle_channels(integer_or(v[0], "axis", 1), integer_or(v[1], "group", 1)); }, false,
+     &kShuffleChannelsStep},
+    {"transpose", "input_order=()",
+     [](Arguments v) { return chain::transpose(v[0] == nullptr ? Dims{} : parse_integers(v[0], "input_order")); }, false,
+     &kTransposeStep},
+    {"variadic_split", "axis, split_lengths",
+     [](Arguments v) { return chain::variadic_split(parse_axis(v[0], "axis"), parse_integers(v[1], "split_lengths")); }, false,
+     &kVariadicSplitStep},
+    {"split", "axis, num_splits",
+     [](Arguments v) { return chain::split(parse_axis(v[0], "axis"), parse_integer(v[1], "num_splits")); }, false, &kSplitStep},
+    {"broadcast", "target_shape, axes_mapping=None, mode='numpy'", make_broadcast, false, &kBroadcastStep},
+    {"reshape", "shape", [](Arguments v) { return chain::reshape(parse_integers(v[0], "shape")); }, false, &kReshapeStep},
+    {"index", "key", [](Arguments v) { return chain::index(parse_index(v[0])); }, false, &kIndexStep},
+    {"branch", "i", make_branch, false, &kBranchStep},
+    {"stack", "axis=0", [](Arguments v) { return chain::stack(integer_or(v[0], "axis", 0)); }, false, &kStackStep},
+    {"concat", "axis=0", [](Arguments v) { return chain::concat(integer_or(v[0], "axis", 0)); }, false, &kConcatStep},
+    {"squeeze", "axis=None", [](Arguments v) { return chain::squeeze(parse_axes(v[0], "axis")); }, true, &kSqueezeStep},
+    {"expand_dims", "axis", [](Arguments v) { return chain::expand_dims(parse_some_axes(v[0], "axis")); }, true,
+     &kExpandDimsStep},
+    {"moveaxis", "source, destination",
+     [](Arguments v) { return chain::moveaxis(parse_some_axes(v[0], "source"), parse_some_axes(v[1], "destination")); }, true,
+     &kMoveAxisStep},
+    {"swapaxes", "axis1, axis2",
+     [](Arguments v) { return chain::swapaxes(parse_integer(v[0], "axis1"), parse_integer(v[1], "axis2")); }, true,
+     &kSwapAxesStep},
+    {"flatten", "start=0, end=-1",
+     [](Arguments v) { return chain::flatten(integer_or(v[0], "start", 0), integer_or(v[1], "end", -1)); }, true,
+     &kFlattenStep},
+    {"unflatten", "axis, sizes",
+     [](Arguments v) { return chain::unflatten(parse_integer(v[0], "axis"), parse_integers(v[1], "sizes")); }, true,
+     &kUnflattenStep},
+    {"flip", "axis=None", [](Arguments v) { return chain::flip(parse_axes(v[0], "axis")); }, true, &kFlipStep},
+    {"roll", "shift, axis=None",
+     [](Arguments v) { return chain::roll(parse_some_axes(v[0], "shift"), parse_axes(v[1], "axis")); }, true, &kRollStep},
+    {"tile", "reps", [](Arguments v) { return chain::tile(parse_some_axes(v[0], "reps")); }, true, &kTileStep},
+    {"repeat_elements", "repeats, axis",
+     [](Arguments v) { return chain::repeat_elements(parse_some_axes(v[0], "repeats"), parse_integer(v[1], "axis")); }, true,
+     &kRepeatElementsStep},
+    {"take", "indices, axis",
+     [](Arguments v) { return chain::take(parse_integers(v[0], "indices"), parse_integer(v[1], "axis")); }, true, &kTakeStep},
+    {"unfold", "axis, size, step=1",
+     [](Arguments v) {
+         return chain::unfold(parse_integer(v[0], "axis"), parse_integer(v[1], "size"), integer_or(v[2], "step", 1));
+     },
+     true, &kUnfoldStep},
+    {"space_to_depth", "block_size", [](Arguments v) { return chain::space_to_depth(parse_integer(v[0], "block_size")); }, true,
+     &kSpaceToDepthStep},
+    {"depth_to_space", "block_size, mode='DCR'",
+     [](Arguments v) { return chain::depth_to_space(parse_integer(v[0], "block_size"), text_or(v[1], "mode", "DCR")); }, true,
+     &kDepthToSpaceStep},
+    {"pixel_shuffle", "factor", [](Arguments v) { return chain::pixel_shuffle(parse_integer(v[0], "factor")); }, true,
+     &kPixelShuffleStep},
+    {"pixel_unshuffle", "factor", [](Arguments v) { return chain::pixel_unshuffle(parse_integer(v[0], "factor")); }, true,
+     &kPixelUnshuffleStep},
+}};
+
+constexpr std::array<PatternMethod, kPatternMethods> pattern_methods{
+    {{"rearrange", chain::rearrange, &kRearrangeStep}, {"repeat", chain::repeat, &kRepeatStep}}};
+
+chain::Axes parse_some_axes(PyObject* object, const char* name) {
+    if (PyTuple_Check(object) || PyList_Check(object) || PyRange_Check(object)) return parse_integers(object, name);
+    if (!PyLong_Check(object) && is_array(object)) {
+        Operand array;
+        array.read(object, name);
+        if (array.ndim() > 0) return parse_integers(object, name);
+    }
+    return parse_integer(object, name);
+}
+
+chain::Axes parse_axes(PyObject* object, const char* name) {
+    if (object == nullptr || object == Py_None) return std::monostate();
+    return parse_some_axes(object, name);
+}
+
+chain::StepPtr make_pattern_step(const PatternMethod& method, const std::string& function, PyObject* const* args,
+                                 std::size_t count, std::size_t before, PyObject* keywords, PyObject** out) {
+    if (count != before + 1) {
+        throw TypeError(function + "() takes " + (before == 0 ? "the pattern" : "the array and the pattern") +
+                        " as positional arguments, and lengths by keyword, but " + std::to_string(count) +
+                        (count == 1 ? " positional argument was given" : " positional arguments were given"));
+    }
+    std::string pattern(parse_text(args[before], "pattern"));
+    std::vector<chain::Length> lengths;
+    const Py_ssize_t given = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+    for (Py_ssize_t k = 0; k < given; ++k) {
+        std::string name(parse_text(PyTuple_GET_ITEM(keywords, k), "a keyword"));
+        PyObject* const value = args[count + static_cast<std::size_t>(k)];
+        if (name != "out") {
+            const std::int64_t length = parse_integer(value, name);
+            lengths.emplace_back(std::move(name), length);
+        } else if (out != nullptr) {
+            *out = value;
+        } else {
+            throw TypeError("out is no name of an axis: it is the eager function's output");
+        }
+    }
+    return method.make(std::move(pattern), std::move(lengths));
+}
+
+PyObject* with_step(PyObject* self, const char* name, const std::function<chain::StepPtr(const Chain&)>& make) {
+    const auto& before = py::handle(self).cast<const Chain&>();
+    const auto where = [&] { return "step " + std::to_string(before.steps.steps().size() + 1) + " (" + name + "): "; };
+    chain::StepPtr step;
+    try {
+        step = make(before);
+    } catch (const AxisError& error) {
+        throw AxisError(where() + error.what());
+    } catch (const IndexError& error) {
+        throw IndexError(where() + error.what());
+    } catch (const TypeError& error) {
+        throw TypeError(where() + error.what());
+    } catch (const ValueError& error) {
+        throw ValueError(where() + error.what());
+    }
+    return py::cast(Chain{before.src, before.steps.then(std::move(step)), before.sources}).release().ptr();
+}
+
+namespace {
+
+template <std::size_t kMethod>
+PyObject* call_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
+    try {
+        constexpr const StepMethod& method = step_methods[kMethod];
+        static const Signature signature(std::string("Chain.") + method.name, std::string("(self, ") + method.parameters + ")");
+        std::array<PyObject*, kMaxParameters> values;
+        signature.parse(args, static_cast<std::size_t>(count), keywords, values);
+        return with_step(self, method.name, [&](const Chain&) { return method.make(values.data()); });
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+template <std::size_t kMethod>
+PyObject* call_pattern_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
+    try {
+        constexpr const PatternMethod& method = pattern_methods[kMethod];
+        const std::string function = std::string("Chain.") + method.name;
+        return with_step(self, method.name, [&](const Chain&) {
+            return make_pattern_step(method, function, args, static_cast<std::size_t>(count), 0, keywords, nullptr);
+        });
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+std::string lowered(const char* summary) {
+    std::string text(summary);
+    text[0] = static_cast<char>(text[0] - 'A' + 'a');
+    return text;
+}
+
+std::string document(const char* name, const std::string& signature, const StepDoc& doc, bool eager) {
+    std::string text = std::string(name) + signature + "\n--\n\nAdd a step: " + lowered(doc.summary) +
+                       "\n\nParameters\n----------\n" + doc.parameters + "\nReturns\n-------\nChain\n";
+    if (*doc.raises != '\0') text += std::string("\nRaises\n------\n") + doc.raises;
+    if (*doc.notes != '\0') text += std::string("\nNotes\n-----\n") + doc.notes + "\n";
+    if (*doc.example != '\0' && !eager) {
+        text += std::string("\nExamples\n--------\n>>> import numpy as np, dnnmove as dm\n") +
+                (*doc.example == '>' ? "" : "\n") + doc.example;
+    } else {
+        text += std::string("\nSee Also\n--------\ndnnmove.") + name + "\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+// The text and the definition live as long as the type, which is as long as the process.
+void add_method(PyObject* type, const char* name, FastFunction function, std::string doc) {
+    auto* const text = new std::string(std::move(doc));
+    auto* const definition = new PyMethodDef{name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
+                                             METH_FASTCALL | METH_KEYWORDS, text->c_str()};
+    const PyRef method = checked(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type), definition));
+    if (PyObject_SetAttrString(type, name, method.get()) != 0) throw PythonError{};
+}
+
+namespace {
+
+template <std::size_t... kMethods, std::size_t... kPatterns>
+void add_methods(PyObject* type, std::index_sequence<kMethods...>, std::index_sequence<kPatterns...>) {
+    const auto add = [type](const StepMethod& method, FastFunction function) {
+        const bool eager = *method.doc->example == '\0' || method.eager;
+        add_method(type, method.name, function,
+                   document(method.name, std::string("($self, ") + method.parameters + ")", *method.doc, eager));
+    };
+    const auto add_pattern = [type](const PatternMethod& method, FastFunction function) {
+        add_method(type, method.name, function, document(method.name, "($self, pattern, /, **lengths)", *method.doc, true));
+    };
+    (add(step_methods[kMethods], call_method<kMethods>), ...);
+    (add_pattern(pattern_methods[kPatterns], call_pattern_method<kPatterns>), ...);
+}
+
+}  // namespace
+
+void register_step_methods(PyObject* chain_type) {
+    add_methods(chain_type, std::make_index_sequence<kStepMethods>(), std::make_index_sequence<kPatternMethods>());
+}
+
+}  // namespace dnnmove::python

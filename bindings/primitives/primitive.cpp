@@ -1,0 +1,526 @@
+// The primitive types: C heap types whose objects are called without pybind11 in between.
+#include "python/numpy_api.hpp"
+
+#include "primitives/primitive.hpp"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arguments/operand.hpp"
+#include "arguments/parse.hpp"
+#include "calls/call.hpp"
+#include "calls/element_type.hpp"
+#include "calls/trace.hpp"
+#include "primitives/checked_port.hpp"
+#include "python/errors.hpp"
+#include "python/gil.hpp"
+#include "python/html.hpp"
+
+namespace py = pybind11;
+
+namespace dnnmove {
+namespace {
+
+using python::Executable;
+using python::Port;
+
+// A primitive type: what it was made of, and how its calls look.
+struct Type {
+    PrimitiveType made;
+    Signature create;
+    Signature create_otherwise;  // `pd` and `desc` go for one another
+    Signature call;
+    Signature execute;
+
+    explicit Type(const PrimitiveType& type)
+        : made(type),
+          create(type.name, {type.argument}, 1, 1),
+          create_otherwise(type.name, {std::string_view(type.argument) == "pd" ? "desc" : "pd"}, 1, 1),
+          call(std::string(type.name) + " primitive", {"x", "out"}, 1, 1),
+          execute(std::string(type.name) + ".execute", {"stream", "args"}, 2, 2) {}
+};
+
+struct State {
+    std::shared_ptr<const Executable> executable;
+    PyRef made_from;
+    std::string problem;
+    const Type* type = nullptr;
+    std::vector<CheckedPort> sources;
+    std::vector<CheckedPort> destinations;
+    std::vector<ResultType> types;  // of the destinations, where one has another than the source; else empty
+    std::int64_t bytes = 0;
+
+    explicit State(std::shared_ptr<const Executable> runs) : executable(std::move(runs)) {
+        for (const Port& port : executable->sources) sources.emplace_back(port);
+        for (const Port& port : executable->destinations) {
+            destinations.emplace_back(port);
+            bytes += destinations.back().extent.high - destinations.back().extent.low;
+        }
+        const pybind11::dtype& own = executable->sources.front().desc.dtype;
+        const auto differs = [&own](const Port& port) { return !port.desc.dtype.equal(own); };
+        if (std::any_of(executable->destinations.begin(), executable->destinations.end(), differs)) {
+            for (const Port& port : executable->destinations)
+                types.push_back(ResultType::of(PyRef::share(port.desc.dtype.ptr())));
+        }
+    }
+    const ResultType* result_type(std::size_t destination) const { return types.empty() ? nullptr : &types[destination]; }
+
+    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const {
+        if (trace::on()) [[unlikely]] {
+            run_traced(srcs, dsts, stream);
+            return;
+        }
+        if (bytes <= kKeepGil && !executable->tunes(dsts)) {
+            executable->run(srcs, dsts, stream, nullptr);
+            return;
+        }
+        const ReleasedGil released;
+        executable->run(srcs, dsts, stream, nullptr);
+    }
+    [[gnu::cold, gnu::noinline]] void run_traced(const std::byte* const* srcs, std::byte* const* dsts,
+                                                 const onednn::Stream* stream) const {
+        if (bytes == 0) return;
+        trace::Call call(executable->title, executable->impl_info(), executable->passes());
+        for (const Port& port : executable->sources) call.add_source(port.desc);
+        for (const Port& port : executable->destinations) call.add_destination(port.desc);
+        {
+            const ReleasedGil released;
+            executable->run(srcs, dsts, stream, &call);
+        }
+        call.finish();
+    }
+};
+
+struct Primitive {
+    PyObject_HEAD
+    vectorcallfunc call;
+    State* state;
+};
+
+const State& state_of(PyObject* self) { return *reinterpret_cast<Primitive*>(self)->state; }
+
+// See NewArray::make.
+bool make_result(NewArray& result, const CheckedPort& port, const Operand& like, const ResultType* type) {
+    const Layout& layout = port.port->desc.layout;
+    if (like.memory() != nullptr || layout.blocked()) {
+        result.make_memory(port.port->desc);
+        return true;
+    }
+    if (type != nullptr) check_result_type(*type, like);
+    return result.make(like, layout.dims, port.c_contiguous ? std::span<const std::int64_t>{} : layout.strides, type);
+}
+
+// prim(x, *, out=None)
+PyObject* call_one(const State& state, PyObject* x_object, PyObject* out_object) {
+    const CheckedPort& destination = state.destinations[0];
+    Operand x;
+    if (out_object != nullptr) {
+        Operand out;
+        x.open(x_object, "x", Access::read_out);
+        const bool again = out.open(out_object, "out", Access::write);
+        x.fetch("x", again);
+        out.fetch("out", false);
+        state.sources[0].check(x, "x");
+        if (!destination.matches(out) && !destination.blocked && !out.blocked() && !x.blocked() &&
+            overlap(x.footprint(), out.footprint())) {
+            throw ValueError("out shares memory with x, and does not lie as " + destination.port->desc.repr());
+        }
+        destination.check_destination(out, "out");
+        if (meet(state.sources[0], x, destination, out)) throw ValueError("out shares memory with x: in-place is not possible");
+        const std::byte* const src = x.data();
+        std::byte* const dst = out.data();
+        state.run(&src, &dst, nullptr);
+        out.written();
+        return Py_NewRef(out_object);
+    }
+    x.read(x_object, "x");
+    state.sources[0].check(x, "x");
+    NewArray result;
+    if (make_result(result, destination, x, state.result_type(0))) {
+        x.fetch("x", true);
+        state.sources[0].check(x, "x");
+    }
+    const std::byte* const src = x.data();
+    std::byte* const dst = result.data();
+    state.run(&src, &dst, nullptr);
+    return result.finish(x).release();
+}
+
+PyObject* call_many(const State& state, PyObject* x, PyObject* out_object) {
+    const std::size_t count = state.destinations.size();
+    Operands source(1);
+    std::vector<std::byte*> dsts(count);
+    if (out_object != nullptr) {
+        if (!PyTuple_Check(out_object) && !PyList_Check(out_object)) {
+            throw TypeError("out must be a list or tuple of arrays, not " + type_name(out_object));
+        }
+        const PyRef items = checked(PySequence_Tuple(out_object));
+        if (static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())) != count) {
+            throw ValueError("out must hold " + std::to_string(count) + " arrays, one per part, but holds " +
+                             std::to_string(PyTuple_GET_SIZE(items.get())));
+        }
+        Operands outs(count);
+        source[0].open(x, "x", Access::read_out);
+        const bool again = outs.open(items.get(), "out", Access::write);
+        source[0].fetch("x", again);
+        outs.fetch("out", again);
+        state.sources[0].check(source[0], "x");
+        for (std::size_t i = 0; i < count; ++i) {
+            state.destinations[i].check_destination(outs[i], {"out", i});
+            dsts[i] = outs[i].data();
+        }
+        check_apart(state.sources, source, state.destinations, outs);
+        const std::byte* const src = source[0].data();
+        state.run(&src, dsts.data(), nullptr);
+        for (std::size_t i = 0; i < count; ++i) outs[i].written();
+        return PyRef(items).release();
+    }
+    source[0].read(x, "x");
+    state.sources[0].check(source[0], "x");
+    std::vector<NewArray> results(count);
+    bool ran_python = false;
+    for (std::size_t i = 0; i < count; ++i) {
+        ran_python = make_result(results[i], state.destinations[i], source[0], state.result_type(i)) || ran_python;
+        dsts[i] = results[i].data();
+    }
+    if (ran_python) {
+        source[0].fetch("x", true);
+        state.sources[0].check(source[0], "x");
+    }
+    const std::byte* const src = source[0].data();
+    state.run(&src, dsts.data(), nullptr);
+    const PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    for (std::size_t i = 0; i < count; ++i) {
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), results[i].finish(source[0]).release());
+    }
+    return PyRef(tuple).release();
+}
+
+bool is_split(const State& state) {
+    return state.destinations.size() != 1 || state.destinations[0].port->arg >= onednn::kArgMultipleDst;
+}
+
+PyObject* primitive_call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) noexcept {
+    try {
+        const State& state = state_of(self);
+        std::array<PyObject*, kMaxParameters> values;
+        state.type->call.parse(args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), keywords, values);
+        PyObject* out = values[1] == Py_None ? nullptr : values[1];
+        if (is_split(state)) return call_many(state, values[0], out);
+        return call_one(state, values[0], out);
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+PyObject* primitive_call_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
+    return primitive_call(self, args, static_cast<std::size_t>(count), keywords);
+}
+
+// The port that takes the argument; ports.size() where none does. Those of several arrays are numbered one by one.
+std::size_t find_port(const std::vector<CheckedPort>& ports, std::int64_t arg) {
+    if (!ports.empty() && arg >= ports[0].port->arg) {
+        const auto distance = static_cast<std::size_t>(arg - ports[0].port->arg);
+        if (distance < ports.size() && ports[distance].port->arg == arg) return distance;
+    }
+    std::size_t k = 0;
+    while (k < ports.size() && ports[k].port->arg != arg) ++k;
+    return k;
+}
+
+void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
+    const onednn::Stream* on = nullptr;
+    if (stream != Py_None) {
+        if (!py::isinstance<onednn::Stream>(stream)) {
+            throw TypeError("stream must be a Stream or None, not " + type_name(stream));
+        }
+        on = py::handle(stream).cast<const onednn::Stream*>();
+    }
+    if (!PyDict_Check(arguments)) {
+        throw TypeError("args must be a dict of argument number to Memory or array, not " + type_name(arguments));
+    }
+    const Executable& executable = *state.executable;
+    const std::size_t source_count = state.sources.size();
+    const std::size_t count = source_count + state.destinations.size();
+    const auto port = [&](std::size_t k) -> const CheckedPort& {
+        return k < source_count ? state.sources[k] : state.destinations[k - source_count];
+    };
+    std::vector<PyRef> values(count);
+    // A copy: reading a key may run code that changes the dict.
+    const PyRef items = checked(PyDict_Items(arguments));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+        PyObject* item = PyList_GET_ITEM(items.get(), i);
+        if (PyUnicode_Check(PyTuple_GET_ITEM(item, 0))) {
+            throw TypeError(
+                "args key (" + short_repr(PyTuple_GET_ITEM(item, 0)) + ") must be an argument's number: " +
+                (state.sources[0].port->arg == onednn::kArgMultipleSrc
+                     ? std::string("ARG_MULTIPLE_SRC + i, or ") + (is_split(state) ? "ARG_MULTIPLE_DST + i" : "ARG_DST")
+                 : is_split(state)                               ? "ARG_SRC, or ARG_MULTIPLE_DST + i"
+                 : state.sources[0].port->arg == onednn::kArgSrc ? "ARG_SRC or ARG_DST"
+                                                                 : "ARG_DIFF_DST or ARG_DIFF_SRC"));
+        }
+        const std::int64_t arg = parse_integer(PyTuple_GET_ITEM(item, 0), "args key");
+        if (arg == onednn::kArgScratchpad && executable.scratchpad) {
+            Operand scratchpad;
+            scratchpad.read(PyTuple_GET_ITEM(item, 1), "scratchpad", Access::write);
+            CheckedPort(Port{static_cast<int>(arg), "scratchpad", *executable.scratchpad}).check(scratchpad, "scratchpad");
+            continue;
+        }
+        const std::size_t from = find_port(state.sources, arg);
+        const std::size_t k = from < source_count ? from : source_count + find_port(state.destinations, arg);
+        if (k >= count) {
+            std::string known;
+            for (std::size_t j = 0; j < count; ++j) known.append(j == 0 ? "" : ", ").append(port(j).label);
+            throw ValueError("args has the unknown argument " + std::to_string(arg) + "; the primitive takes " + known);
+        }
+        values[k] = PyRef::share(PyTuple_GET_ITEM(item, 1));
+    }
+    Operands srcs(source_count);
+    Operands dsts(count - source_count);
+    std::vector<const std::byte*> from(srcs.size());
+    std::vector<std::byte*> to(dsts.size());
+    const auto operand_of = [&](std::size_t k) -> Operand& { return k < source_count ? srcs[k] : dsts[k - source_count]; };
+    bool again = false;
+    for (std::size_t k = 0; k < count; ++k) {
+        const std::string& name = port(k).label;
+        if (!values[k]) throw ValueError("args lacks " + name);
+        again = operand_of(k).open(values[k].get(), name, k < source_count ? Access::read_out : Access::write) || again;
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+        const std::string& name = port(k).label;
+        Operand& operand = operand_of(k);
+        operand.fetch(name, again);
+        if (k < source_count) {
+            port(k).check(operand, name);
+            from[k] = operand.data();
+        } else {
+            port(k).check_destination(operand, name);
+            to[k - source_count] = operand.data();
+        }
+    }
+    check_apart(state.sources, srcs, state.destinations, dsts);
+    state.run(from.data(), to.data(), on);
+    for (std::size_t i = 0; i < dsts.size(); ++i) dsts[i].written();
+}
+
+PyObject* primitive_execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
+    try {
+        const State& state = state_of(self);
+        if (count == 1 && PyDict_Check(args[0])) {
+            throw TypeError(std::string(state.type->made.name) + ".execute() takes a stream before args: execute(None, " +
+                            "{...}) or execute(Stream(), {...})");
+        }
+        std::array<PyObject*, kMaxParameters> values;
+        state.type->execute.parse(args, static_cast<std::size_t>(count), keywords, values);
+        execute_with(state, values[0], values[1]);
+        Py_RETURN_NONE;
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+PyObject* text(const std::string& string) {
+    return PyUnicode_FromStringAndSize(string.data(), static_cast<Py_ssize_t>(string.size()));
+}
+
+PyObject* primitive_explain(PyObject* self, PyObject*) noexcept {
+    try {
+        return text(state_of(self).executable->explain());
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+PyObject* primitive_html(PyObject* self, PyObject*) noexcept {
+    try {
+        return python::html_of(py::reinterpret_borrow<py::object>(self)).release().ptr();
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+PyObject* primitive_impl_info(PyObject* self, void*) noexcept {
+    try {
+        return text(state_of(self).executable->impl_info());
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+PyObject* primitive_kind(PyObject* self, void*) noexcept { return PyUnicode_FromString(state_of(self).type->made.kind); }
+
+// For pickle and copy: the type, and the descriptor to make it from again.
+PyObject* primitive_reduce(PyObject* self, PyObject*) noexcept {
+    return Py_BuildValue("(O(O))", reinterpret_cast<PyObject*>(Py_TYPE(self)), state_of(self).made_from.get());
+}
+
+PyObject* primitive_repr(PyObject* self) noexcept {
+    try {
+        const State& state = state_of(self);
+        return text(abbreviated("<" + std::string(state.type->made.name) + " of " + state.problem + ": " +
+                                state.executable->impl_info() + ">"));
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+void primitive_dealloc(PyObject* self) {
+    PyTypeObject* type = Py_TYPE(self);
+    delete reinterpret_cast<Primitive*>(self)->state;
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+// What each type is of. Not an attribute of the type, which anybody could replace; the types have no subclasses.
+std::vector<std::pair<PyTypeObject*, const Type*>>& types() {
+    static auto* const all = new std::vector<std::pair<PyTypeObject*, const Type*>>();
+    return *all;
+}
+
+const Type& type_of(PyTypeObject* type) {
+    for (const auto& [known, described] : types()) {
+        if (known == type) return *described;
+    }
+    throw TypeError("cannot create objects of " + std::string(type->tp_name));
+}
+
+PyObject* primitive_new(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcept {
+    try {
+        const Type* const described = &type_of(type);
+        // As a vectorcall has them: values of keywords behind the positional ones, names in a tuple.
+        std::vector<PyObject*> given(PySequence_Fast_ITEMS(args), PySequence_Fast_ITEMS(args) + PyTuple_GET_SIZE(args));
+        const std::size_t count = given.size();
+        PyRef names;
+        if (keywords != nullptr) {
+            const PyRef keys = checked(PyDict_Keys(keywords));
+            names = checked(PyList_AsTuple(keys.get()));
+            for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names.get()); ++k) {
+                given.push_back(PyDict_GetItem(keywords, PyTuple_GET_ITEM(names.get(), k)));
+            }
+        }
+        const bool otherwise = described->create_otherwise.misfits(count, names.get()) <
+                               described->create.misfits(count, names.get());
+        std::array<PyObject*, kMaxParameters> values;
+        (otherwise ? described->create_otherwise : described->create).parse(given.data(), count, names.get(), values);
+        BuiltPrimitive built = described->made.build(values[0]);
+        auto state = std::make_unique<State>(std::move(built.executable));
+        state->made_from = PyRef::steal(built.made_from.release().ptr());
+        state->problem = std::move(built.problem);
+        state->type = described;
+        PyObject* self = type->tp_alloc(type, 0);
+        if (self == nullptr) return nullptr;
+        auto* primitive = reinterpret_cast<Primitive*>(self);
+        primitive->call = primitive_call;
+        primitive->state = state.release();
+        return self;
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
+constexpr const char* kCallDoc = R"doc(__call__($self, x, *, out=None)
+--
+
+Run on an array that lies exactly as the descriptor says.
+
+Parameters
+----------
+x : array or Memory
+    Of the descriptor's dtype, dims and strides.
+out : array or Memory, optional
+    Receives the result, as its descriptor says (a sequence for VariadicSplit); shares no byte with `x`.
+
+Returns
+-------
+array or Memory, or a tuple of them for VariadicSplit
+    `out`, or new memory of the kind of `x`.
+
+Raises
+------
+TypeError
+    `x` or `out` is no array.
+ValueError
+    `x` or `out` does not match its descriptor, `out` is read-only or shares memory with `x`.
+)doc";
+
+constexpr const char* kExecuteDoc = R"doc(execute($self, stream, args)
+--
+
+Run on given memory; returns when the work is done.
+
+Parameters
+----------
+stream : Stream or None
+    Where to run.
+args : dict
+    Argument number (ARG_SRC, ARG_DST, ARG_DIFF_DST, ARG_DIFF_SRC, ARG_MULTIPLE_DST + i) to Memory
+    or array, each of exactly its descriptor's dtype, shape and strides.
+
+Raises
+------
+ValueError
+    An argument is missing, unknown, read-only, does not match its descriptor, or shares memory
+    with another.
+TypeError
+    An argument is no array.
+)doc";
+
+constexpr const char* kExplainDoc = R"doc(explain($self)
+--
+
+How it runs, as readable text; docs/explain.md says what each line and word of it means.
+
+Returns
+-------
+str
+)doc";
+
+}  // namespace
+
+py::object make_primitive_type(py::module_& module, const PrimitiveType& made) {
+    static PyMethodDef methods[] = {
+        // Beside the slot, so that the call has a signature and help of its own.
+        {"__call__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(primitive_call_method)),
+         METH_FASTCALL | METH_KEYWORDS | METH_COEXIST, kCallDoc},
+        {"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(primitive_execute)),
+         METH_FASTCALL | METH_KEYWORDS, kExecuteDoc},
+        {"explain", primitive_explain, METH_NOARGS, kExplainDoc},
+        {"_repr_html_", primitive_html, METH_NOARGS, nullptr},
+        {"__reduce__", primitive_reduce, METH_NOARGS, nullptr},
+        {nullptr, nullptr, 0, nullptr}};
+    static PyGetSetDef properties[] = {
+        {"impl_info_str", primitive_impl_info, nullptr, "The implementation, as \"native:avx512\".", nullptr},
+        {"kind", primitive_kind, nullptr, "What it does: \"shuffle\", \"shuffle_channels\", \"transpose\", ...", nullptr},
+        {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Primitive, call), READONLY, nullptr},
+                                    {nullptr, 0, 0, 0, nullptr}};
+    PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(primitive_new)},
+                           {Py_tp_dealloc, reinterpret_cast<void*>(primitive_dealloc)},
+                           {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                           {Py_tp_repr, reinterpret_cast<void*>(primitive_repr)},
+                           {Py_tp_methods, methods},
+                           {Py_tp_getset, properties},
+                           {Py_tp_members, members},
+                           {Py_tp_doc, const_cast<char*>(made.doc)},
+                           {0, nullptr}};
+    // The name must outlive the type.
+    auto* full_name = new std::string(std::string("dnnmove.") + made.name);
+    PyType_Spec spec{full_name->c_str(), sizeof(Primitive), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+    PyRef type = checked(PyType_FromSpec(&spec));
+    // Only PyType_FromSpec reads it; help() would show it.
+    if (PyObject_DelAttrString(type.get(), "__vectorcalloffset__") != 0) throw PythonError{};
+    types().emplace_back(reinterpret_cast<PyTypeObject*>(Py_NewRef(type.get())), new Type(made));
+    module.attr(made.name) = py::handle(type.get());
+    return py::reinterpret_steal<py::object>(type.release());
+}
+
+void execute_arguments(std::shared_ptr<const Executable> executable, PyObject* stream, PyObject* args) {
+    execute_with(State(std::move(executable)), stream, args);
+}
+
+}  // namespace dnnmove

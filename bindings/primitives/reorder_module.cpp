@@ -1,0 +1,157 @@
+// Reorder as Python sees it: Desc, PrimitiveDesc and the primitive.
+#include "python/numpy_api.hpp"
+
+#include "arguments/factor.hpp"
+#include "arguments/function.hpp"
+#include "arguments/parse.hpp"
+#include "primitives/primitive.hpp"
+#include "primitives/reorder_docs.hpp"
+#include "primitives/reorder_primitive.hpp"
+#include "python/html.hpp"
+#include "python/initialized.hpp"
+#include "python/made_again.hpp"
+#include "python/objects.hpp"
+
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+
+namespace dnnmove::python {
+namespace {
+
+struct Desc {
+    using InitializedOnly = void;
+    ReorderDesc value;
+};
+
+struct PrimitiveDesc {
+    using InitializedOnly = void;
+    ReorderPd value;
+};
+
+py::object scales_of(const ReorderDesc& desc) {
+    if (const auto* one = std::get_if<float>(&desc.scales)) return py::float_(*one);
+    const auto* several = std::get_if<chain::Floats>(&desc.scales);
+    if (several == nullptr) return py::none();
+    py::tuple all(several->size());
+    for (std::size_t i = 0; i < several->size(); ++i) all[i] = py::float_((*several)[i]);
+    return all;
+}
+
+std::string problem_of(const ReorderDesc& desc) {
+    const chain::Value scales = std::visit([](const auto& each) { return chain::Value(each); }, desc.scales);
+    return desc.src.repr() + ", " + desc.dst.repr() + (desc.scaled() ? ", scales=" + to_string(scales) : "") +
+           (desc.scaled_along_axis() ? ", axis=" + std::to_string(desc.axis) : "");
+}
+
+py::tuple arguments_of(const ReorderDesc& desc) { return py::make_tuple(desc.src, desc.dst, scales_of(desc), desc.axis); }
+
+BuiltPrimitive build(py::handle problem) {
+    const auto made = [](PrimitiveDesc pd) {
+        auto executable = pd.value.build();
+        std::string text = problem_of(pd.value.desc());
+        return BuiltPrimitive{std::move(executable), py::cast(std::move(pd)), std::move(text)};
+    };
+    if (py::isinstance<PrimitiveDesc>(problem)) return made(problem.cast<const PrimitiveDesc&>());
+    if (py::isinstance<Desc>(problem)) return made({ReorderPd(problem.cast<const Desc&>().value, nullptr, "auto")});
+    throw TypeError("pd (" + short_repr(problem.ptr()) + ") must be a Reorder.PrimitiveDesc or a Reorder.Desc");
+}
+
+// A copy goes on from the implementation at which the original was, where it has that too.
+PrimitiveDesc restored(const py::object& desc, const py::object& engine, const std::string& choice,
+                       const std::string& current) {
+    ReorderPd pd(desc.cast<const Desc&>().value, engine.cast<std::shared_ptr<onednn::Engine>>(), choice);
+    ReorderPd moved = pd;
+    while (moved.implementations().current().name != current) {
+        if (!moved.implementations().next()) return {pd};
+    }
+    return {moved};
+}
+
+template <class Class>
+void define_common(Class& type) {
+    using Object = typename Class::type;
+    const auto desc_of = [](const Object& object) -> const ReorderDesc& {
+        if constexpr (std::is_same_v<Object, PrimitiveDesc>) {
+            return object.value.desc();
+        } else {
+            return object.value;
+        }
+    };
+    type.def_property_readonly(
+            "src_desc", [desc_of](const Object& object) { return desc_of(object).src; }, "MemoryDesc of the input.")
+        .def_property_readonly(
+            "dst_desc", [desc_of](const Object& object) { return desc_of(object).dst; }, "MemoryDesc of the output.")
+        .def_property_readonly(
+            "scales", [desc_of](const Object& object) { return scales_of(desc_of(object)); },
+            "None, the factor of all numbers, or a tuple of one for each position of `axis`.")
+        .def_property_readonly(
+            "axis",
+            [desc_of](const Object& object) -> py::object {
+                const ReorderDesc& desc = desc_of(object);
+                return desc.scaled_along_axis() ? py::object(py::int_(desc.axis)) : py::object(py::none());
+            },
+            "The axis along which several scales lie, non-negative; None where they are not several.")
+        .def("_repr_html_", &html_of);
+    present(type);
+}
+
+}  // namespace
+
+void register_reorder_primitive(py::module_& module) {
+    using Object = const py::object&;
+    const py::object primitive = make_primitive_type(module, {"Reorder", "reorder", "pd", kReorderDoc, build});
+    py::class_<Desc> desc(primitive, "Desc", kReorderDescDoc);
+    desc.def(py::init([](Object src, Object dst, Object scales, Object axis) {
+                 const MemoryDesc& from = to_memory_desc(src, "src_desc");
+                 const MemoryDesc& to = to_memory_desc(dst, "dst_desc");
+                 return Desc{
+                     ReorderDesc::make(from, to, parse_factor(scales.ptr(), "scales"), parse_integer(axis.ptr(), "axis"))};
+             }),
+             py::arg("src_desc"), py::arg("dst_desc"), py::arg("scales") = py::none(), py::arg("axis") = 1,
+             "__init__(self, src_desc, dst_desc, scales=None, axis=1)\n--\n\n")
+        .def("__repr__", [](const Desc& self) { return abbreviated("Reorder.Desc(" + problem_of(self.value) + ")"); })
+        .def("__reduce__", [](const py::object& self) {
+            return made_again(py::type::of(self), arguments_of(self.cast<const Desc&>().value));
+        });
+    py::class_<PrimitiveDesc> pd(primitive, "PrimitiveDesc", kReorderPdDoc);
+    pd.def(py::init([](Object problem, Object engine, Object implementation) {
+               return PrimitiveDesc{ReorderPd(to_object<Desc>(problem, "desc", "Reorder.Desc").value, to_engine(engine),
+                                              std::string(parse_text(implementation.ptr(), "implementation")))};
+           }),
+           py::arg("desc"), py::arg("engine") = py::none(), py::arg("implementation") = "auto",
+           "__init__(self, desc, engine=None, implementation='auto')\n--\n\n")
+        .def_property_readonly(
+            "scratchpad_desc",
+            [](const PrimitiveDesc& self) {
+                return MemoryDesc::dense({self.value.scratchpad_bytes()}, py::dtype::of<std::uint8_t>());
+            },
+            "MemoryDesc of oneDNN's scratch memory; every execution brings its own.")
+        .def_property_readonly(
+            "engine", [](const PrimitiveDesc& self) { return self.value.engine(); }, "The Engine.")
+        .def_property_readonly(
+            "implementations", [](const PrimitiveDesc& self) { return self.value.implementations().names(); },
+            "What can run the problem, best first: \"native:<isa>\", \"onednn:<impl_info_str>\".")
+        .def_property_readonly(
+            "impl_info_str", [](const PrimitiveDesc& self) { return self.value.implementations().current().name; },
+            "The current implementation.")
+        .def(
+            "next_impl", [](PrimitiveDesc& self) { return self.value.implementations().next(); }, kReorderNextDoc)
+        .def("__reduce__",
+             [](const py::object& self) {
+                 const ReorderPd& value = self.cast<const PrimitiveDesc&>().value;
+                 return py::make_tuple(py::module_::import("dnnmove._core").attr("_restore_reorder"),
+                                       py::make_tuple(Desc{value.desc()}, value.engine(), value.implementations().choice(),
+                                                      value.implementations().current().name));
+             })
+        .def("__repr__", [](const PrimitiveDesc& self) {
+            return abbreviated("<Reorder.PrimitiveDesc of " + problem_of(self.value.desc()) + ": " +
+                               self.value.implementations().current().name + ">");
+        });
+    define_common(desc);
+    define_common(pd);
+    module.def("_restore_reorder", &restored,
+               "_restore_reorder(desc, engine, choice, current)\n--\n\nMake a PrimitiveDesc as a pickle says.");
+}
+
+}  // namespace dnnmove::python
