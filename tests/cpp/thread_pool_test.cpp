@@ -13,7 +13,7 @@
 
 #include "test.hpp"
 #include "runtime/cpu_count.hpp"
-#include "runtime/processor.hpp"
+#include "runtime/scheduling.hpp"
 #include "runtime/worker_account.hpp"
 
 using namespace dnnmove;

@@ -29,7 +29,7 @@
 #include <new>
 
 #include "runtime/futex.hpp"
-#include "runtime/processor.hpp"
+#include "runtime/scheduling.hpp"
 
 namespace dnnmove {
 namespace {
@@ -301,7 +301,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
         const int caller_cpu = worker.caller_cpu;
         worker.state.store(kAwake, std::memory_order_release);
         job.leave();
-        if (!welcome) move_off(caller_cpu);
+        if (!welcome) worker.kept_off.keep(worker.thread, caller_cpu);
     }
 }
 

@@ -1,4 +1,4 @@
-// The clock, and the processor that the calling thread runs on.
+// The clock, and the processors that threads run on.
 #pragma once
 
 #include <pthread.h>
@@ -23,21 +23,6 @@ inline int current_cpu() noexcept {
     return sched_getcpu();
 #else
     return -1;
-#endif
-}
-
-// Moves this thread off a processor, if it may run elsewhere; it may come back later. A kernel that keeps a thread where
-// it ran last would otherwise wake it on its caller's processor every time.
-inline void move_off(int cpu) noexcept {
-#if defined(__linux__)
-    cpu_set_t mask;
-    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof mask, &mask) != 0) return;
-    cpu_set_t others = mask;
-    CPU_CLR(cpu, &others);
-    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
-    sched_setaffinity(0, sizeof mask, &mask);
-#else
-    static_cast<void>(cpu);
 #endif
 }
 
