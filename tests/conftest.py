@@ -37,6 +37,21 @@ PROFILE = os.environ.get("DNNMOVE_TEST_PROFILE", "ci")
 settings.load_profile(PROFILE)
 
 
+@pytest.fixture(autouse=True)
+def nothing_stays_set():
+    """Tuned problems and settings are the process's: other tests must not find them."""
+    import dnnmove as dm
+
+    def settings():
+        return {"threads": dm.get_num_threads(), "cached primitives": dm.get_primitive_cache_capacity()}
+
+    before = settings()
+    yield
+    if dm.tuning.problems():
+        dm.tuning.clear()
+    assert settings() == before
+
+
 @pytest.fixture(scope="session")
 def profile():
     """quick, ci or full: how much the tests may cost."""

@@ -107,7 +107,6 @@ def test_results_and_examples_are_documented(name):
 @pytest.mark.parametrize("name", [name for name, thing in THINGS.items() if ">>>" in (inspect.getdoc(thing) or "")])
 def test_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
-    dm.tuning.clear()  # what other tests have left
     doc = inspect.getdoc(THINGS[name])
     example = doctest.DocTestParser().get_doctest(doc, {}, name, None, None)
     output = []

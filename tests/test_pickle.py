@@ -16,14 +16,6 @@ X = np.arange(24, dtype="f4").reshape(2, 3, 4)
 MD = dm.MemoryDesc.of(X)
 BLOCKED = dm.MemoryDesc((2, 20, 3, 3), "float32", "nChw16c")
 
-
-@pytest.fixture(autouse=True)
-def nothing_stays_tuned():
-    """Tuned problems are the process's: other tests must not find them."""
-    yield
-    dm.tuning.clear()
-
-
 DESCS = {
     "ShuffleForward": dm.ShuffleForward.Desc(dm.PropKind.forward_inference, MD, -1, 2),
     "ShuffleForward tuned": dm.ShuffleForward.Desc(dm.PropKind.forward_training, MD, 1, 3, tune=True),

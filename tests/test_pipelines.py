@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
+import dnnmove as dm  # noqa: E402
 from benchmarks.case import dtype_of  # noqa: E402
 from benchmarks.contestants import load_peers, pipeline_peers, strided  # noqa: E402
 from benchmarks.contestants.contestant import UnsupportedError  # noqa: E402
@@ -112,7 +113,8 @@ def doubled(sources):
 
 def test_a_run_says_passes_and_ratios(monkeypatch, capsys):
     monkeypatch.setattr(command, "case_of", lambda pipeline, full: case_of(pipeline, small(pipeline.name)))
-    assert command.main(["split-heads", "repeat-kv", "--seconds", "0.01", "--peers", "numpy", "--threads", "1"]) == 0
+    threads = str(dm.get_num_threads())  # those that the peers keep for the rest of the process
+    assert command.main(["split-heads", "repeat-kv", "--seconds", "0.01", "--peers", "numpy", "--threads", threads]) == 0
     out = capsys.readouterr().out
     rows = [line.split("|") for line in out.splitlines() if line.startswith(("| split", "| repeat"))]
     assert [row[1].strip() for row in rows] == ["split-heads", "repeat-kv"]
@@ -155,7 +157,7 @@ def test_a_pipelines_ceiling_copies_what_it_reads_and_writes():
     problem = problem_of("repeat-kv")
     assert problem.bytes_written == 4 * problem.bytes_read
     assert problem.bytes_copied == 5 * problem.bytes_read // 2
-    record = run_case(problem.case, Memory(*bytes_needed(problem.case)), 1, {}, Method(budget=0.01))
+    record = run_case(problem.case, Memory(*bytes_needed(problem.case)), dm.get_num_threads(), {}, Method(budget=0.01))
     assert "memcpy" in record.contestants
     assert str(problem.bytes_copied) in record.contestants["memcpy"]["statement"]
     assert dtype_of("float8_e4m3fn").itemsize == 1

@@ -16,13 +16,6 @@ from dnnmove import tuning
 RANDOM = np.random.default_rng(7)
 
 
-@pytest.fixture(autouse=True)
-def fresh_table():
-    tuning.clear()
-    yield
-    tuning.clear()
-
-
 def random(shape, dtype="f4"):
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return RANDOM.integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
