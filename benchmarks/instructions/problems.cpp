@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "call/operation.hpp"
 #include "chain/fold.hpp"
+#include "chain/step.hpp"
 #include "layout/transfer.hpp"
-#include "ops/ops.hpp"
 #include "plan/program.hpp"
 #include "runtime/cpu.hpp"
 
@@ -29,44 +30,48 @@ struct Problem {
     std::optional<chain::Chain> chain = std::nullopt;  // what the transfers and destinations come from
 };
 
-std::int64_t bytes_of(const View& view) { return view.element_count() * view.itemsize; }
-
-// Every view copied to a dense array of its shape.
-Problem copies(std::string name, const std::vector<View>& views, std::int64_t src_bytes) {
+// Every array copied to a dense one of its shape.
+Problem copies(std::string name, const std::vector<view::Mosaic>& arrays, std::int64_t src_bytes) {
     Problem problem{std::move(name), {}, src_bytes, {}};
-    for (const View& view : views) {
-        const Nest nest = make_nest(view, dense_strides(view.shape(), view.itemsize));
-        problem.transfers.push_back(Transfer{0, static_cast<int>(problem.dst_bytes.size()), nest});
-        problem.dst_bytes.push_back(bytes_of(view));
+    for (const view::Mosaic& array : arrays) {
+        for (const Nest& nest : array.dense_nests()) {
+            problem.transfers.push_back(Transfer{0, static_cast<int>(problem.dst_bytes.size()), nest});
+        }
+        problem.dst_bytes.push_back(array.bytes());
     }
     return problem;
 }
 
+// An operation of a row-major array.
+Problem applied(std::string name, Op op, const Dims& parameters, const Dims& shape, std::int64_t itemsize) {
+    const auto data = view::Mosaic::dense(shape, itemsize);
+    return copies(std::move(name), apply(op, parameters, data, "data"), data.bytes());
+}
+
 Problem transpose(std::string name, const Dims& shape, std::int64_t itemsize, const Dims& order) {
-    const View view = View::dense(shape, itemsize);
-    return copies(std::move(name), {ops::transpose(view, order)}, bytes_of(view));
+    return applied(std::move(name), Op::transpose, order, shape, itemsize);
 }
 
 Problem shuffle(std::string name, const Dims& shape, std::int64_t itemsize, std::int64_t axis, std::int64_t group) {
-    const View view = View::dense(shape, itemsize);
-    return copies(std::move(name), {ops::shuffle_channels(view, axis, group)}, bytes_of(view));
+    return applied(std::move(name), Op::shuffle_channels, {axis, group}, shape, itemsize);
 }
 
 Problem split(std::string name, const Dims& shape, std::int64_t itemsize, const Dims& lengths) {
-    const View view = View::dense(shape, itemsize);
-    return copies(std::move(name), ops::variadic_split(view, -1, lengths), bytes_of(view));
+    Dims parameters{-1};
+    parameters.insert(parameters.end(), lengths.begin(), lengths.end());
+    return applied(std::move(name), Op::variadic_split, parameters, shape, itemsize);
 }
 
 Problem broadcast(std::string name, const Dims& shape, std::int64_t itemsize, const Dims& target) {
-    const View view = View::dense(shape, itemsize);
-    const View result = ops::broadcast(view, target, std::nullopt, ops::BroadcastMode::numpy);
-    return copies(std::move(name), {result}, bytes_of(view));
+    Dims parameters{0, 0, static_cast<std::int64_t>(target.size())};
+    parameters.insert(parameters.end(), target.begin(), target.end());
+    return applied(std::move(name), Op::broadcast, parameters, shape, itemsize);
 }
 
 // A copy of every `step`-th column.
 Problem columns(std::string name, std::int64_t rows, std::int64_t width, std::int64_t itemsize, std::int64_t step) {
-    const View view = View::strided({rows, width}, {width * step * itemsize, step * itemsize}, itemsize);
-    return copies(std::move(name), {view}, rows * width * step * itemsize);
+    const view::Mosaic some({rows, width}, {width * step * itemsize, step * itemsize}, itemsize);
+    return copies(std::move(name), {some}, rows * width * step * itemsize);
 }
 
 Problem blocked_shuffle(std::string name, const Dims& dims, const std::string& tag, std::int64_t itemsize,

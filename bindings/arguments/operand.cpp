@@ -196,7 +196,7 @@ void Operand::read_to_keep(PyObject* object, const ArgumentName& name) {
 
 void Operand::fetch_tensor(const DLTensor& tensor, const ArgumentName& name) {
     check_device(tensor.device.device_type, name);
-    if (tensor.ndim < 0 || tensor.ndim > kMaxRank) {
+    if (tensor.ndim < 0 || static_cast<std::size_t>(tensor.ndim) > kMaxRank) {
         throw ValueError(name.text() + " has " + std::to_string(tensor.ndim) + " dimensions, but at most " +
                          std::to_string(kMaxRank) + " are possible");
     }

@@ -24,8 +24,6 @@ struct Memory;
 struct MemoryDesc;
 }  // namespace python
 
-inline constexpr int kMaxRank = 64;  // NumPy's limit
-
 // One array argument of one call. Borrows the object, which must outlive it, and what the object says of itself:
 // an array may be reshaped, resized or given another dtype by any Python code. So a call first opens all its arrays,
 // which may run such code, and then fetches all of them, which runs none; and what it does until it copies must run

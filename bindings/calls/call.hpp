@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "arguments/operand.hpp"
+#include "call/operation.hpp"
 #include "call/plan_cache.hpp"
 #include "calls/new_array.hpp"
-#include "calls/operation.hpp"
 #include "calls/trace.hpp"
 
 namespace dnnmove {
 
 struct ResultType;
+
+inline ArrayLayout layout_of(const Operand& array) { return {array.shape(), array.strides()}; }
 
 // Operands of one call that has a variable number of them.
 class Operands {

@@ -6,10 +6,9 @@
 
 #include "arguments/operand.hpp"
 #include "arguments/parse.hpp"
+#include "call/operation_call.hpp"
 #include "calls/call.hpp"
 #include "calls/eager_docs.hpp"
-#include "calls/operation_call.hpp"
-#include "layout/transfer.hpp"
 #include "ops/ops.hpp"
 #include "python/errors.hpp"
 #include "tensors/memory.hpp"
@@ -33,8 +32,6 @@ void push_integers(PlanKey& key, PyObject* object, std::string_view name) {
     key.push(parse_integers(object, name));
 }
 
-ArrayLayout layout_of(const Operand& array) { return {array.shape(), array.strides()}; }
-
 // One operation about to run on operands.
 struct Call : OperationCall {
     using OperationCall::OperationCall;
@@ -56,17 +53,6 @@ void check_plain(const Operand& array, const ArgumentName& name) {
 // In a key, where a plain array has its itemsize.
 constexpr std::int64_t kBlockedKey = -1;
 
-std::shared_ptr<const CallPlan> plan_blocked_shuffle(const Call& call, const Layout& layout, std::string_view name) {
-    const View dense = View::dense(layout.dims, layout.itemsize);
-    apply(call.op, call.parameters(), dense, shape_name(name));  // for its checks
-    const std::size_t axis = ops::normalize_axis(call.parameters()[0], layout.ndim());
-    const std::int64_t count = call.parameters()[1];
-    const std::int64_t group_size = call.op == Op::shuffle ? count : layout.dims[axis] / count;
-    return std::make_shared<const CallPlan>(
-        title_of(call.op, call.parameters(), layout.ndim()), std::vector<Placement>{}, std::vector<Placement>{},
-        layout.empty() ? std::vector<Transfer>{} : shuffle_transfers(layout, axis, group_size));
-}
-
 // A shuffle of a Memory in a blocked layout, into another of the same descriptor.
 PyObject* shuffle_blocked(Call& call, Operand& data, const Operand* out, std::string_view name) {
     if (!keeps_memory_order(call.op)) refuse_blocked(data, name);
@@ -74,7 +60,7 @@ PyObject* shuffle_blocked(Call& call, Operand& data, const Operand* out, std::st
     const Layout& layout = desc.layout;
     call.key.push(kBlockedKey);
     push_layout(call.key, layout);
-    const auto plan = call.plan([&] { return plan_blocked_shuffle(call, layout, name); });
+    const auto plan = call.plan([&] { return plan_blocked_shuffle(call.op, call.parameters(), layout, shape_name(name)); });
     if (out == nullptr) {
         NewArray result;
         result.make_memory(desc);

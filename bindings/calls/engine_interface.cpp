@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "calls/operation_call.hpp"
+#include "call/operation_call.hpp"
 #include "calls/torch_direct.hpp"
 #include "calls/trace.hpp"
 #include "dnnmove/torch/_compiled/engine_interface.h"

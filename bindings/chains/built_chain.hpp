@@ -87,7 +87,7 @@ private:
     // Whether x could lie as the source does but for its leading extent, which is another.
     bool resizable(const Operand& x, std::size_t source = 0) const;
     // This chain for sources of these layouts, of another leading extent; errors call that of source `other` `named`.
-    std::shared_ptr<const BuiltChain> resized(std::vector<Dims> key, std::vector<chain::Source> layouts, std::size_t other,
+    std::shared_ptr<const BuiltChain> resized(std::vector<Dims> key, std::vector<view::Source> layouts, std::size_t other,
                                               const std::string& named) const;
     [[noreturn]] void refuse(const Operand& x, const std::string& name, std::size_t source = 0) const;
     // Any number of sources, of which there are as many as the chain has; `outs` are checked, or null.

@@ -83,7 +83,7 @@ std::shared_ptr<const BuiltChain> BuiltChain::for_sources(const Operands& xs, co
     if (other == xs.size()) return nullptr;
     const std::int64_t extent = xs[other].ndim() == 0 ? 0 : xs[other].shape()[0];
     Dims key{extent};
-    std::vector<chain::Source> layouts;
+    std::vector<view::Source> layouts;
     for (std::size_t i = 0; i < xs.size(); ++i) {
         const bool as_built = takes(xs[i], i);
         if (!as_built && !resizable(xs[i], i)) refuse(xs[i], name(i), i);
@@ -100,7 +100,7 @@ std::shared_ptr<const BuiltChain> BuiltChain::for_sources(const Operands& xs, co
     return resized({std::move(key)}, std::move(layouts), other, named);
 }
 
-std::shared_ptr<const BuiltChain> BuiltChain::resized(std::vector<Dims> key, std::vector<chain::Source> layouts,
+std::shared_ptr<const BuiltChain> BuiltChain::resized(std::vector<Dims> key, std::vector<view::Source> layouts,
                                                       std::size_t other, const std::string& named) const {
     if (auto known = resized_.find(key)) return known;
     const MemoryDesc& desc = sources[other].desc;

@@ -46,7 +46,7 @@ Chain start_one(const py::object& data_desc, const std::string& name) {
 bool is_sequence(py::handle object) { return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()); }
 
 Chain start_several(std::vector<MemoryDesc> descs) {
-    std::vector<chain::Source> sources;
+    std::vector<view::Source> sources;
     for (const MemoryDesc& desc : descs) sources.push_back({desc.layout.dims, desc.layout.strides});
     const MemoryDesc first = descs.front();
     return Chain{first, chain::Chain(std::move(sources), first.layout.itemsize),
@@ -271,9 +271,9 @@ void register_chain(py::module_& module) {
             "build",
             [](const Chain& self, py::handle max_nests, py::handle tune) {
                 const std::int64_t limit = parse_integer(max_nests.ptr(), "max_nests");
-                if (limit < 1 || limit > static_cast<std::int64_t>(chain::kMaxPieces)) {
+                if (limit < 1 || limit > static_cast<std::int64_t>(view::kMaxPieces)) {
                     throw ValueError("max_nests (" + std::to_string(limit) + ") must lie in [1, " +
-                                     std::to_string(chain::kMaxPieces) + "]");
+                                     std::to_string(view::kMaxPieces) + "]");
                 }
                 auto sources = self.sources != nullptr ? *self.sources : std::vector<MemoryDesc>{self.src};
                 auto built = std::make_shared<const BuiltChain>(self.steps, std::move(sources), static_cast<std::size_t>(limit),

@@ -84,62 +84,6 @@ void push_step(PlanKey& key, const chain::Step& step) {
     }
 }
 
-// What traces call it: "axis:1 sizes:3x4". Their lines are cut at commas and their parameters at spaces.
-Title title_of(const chain::Step& step) {
-    constexpr std::size_t kShown = 8;
-    Title title{step.name(), "undef", ""};
-    for (const chain::Argument& argument : step.arguments()) {
-        std::string value;
-        if (const auto* integers = std::get_if<Dims>(&argument.value)) {
-            for (std::size_t i = 0; i < std::min(integers->size(), kShown); ++i) {
-                value += (i == 0 ? "" : "x") + std::to_string((*integers)[i]);
-            }
-            if (integers->size() > kShown) value += "x...";
-        } else if (const auto* text = std::get_if<std::string>(&argument.value)) {
-            value = *text;
-            std::replace(value.begin(), value.end(), ' ', '_');
-        } else {
-            value = to_string(argument.value);
-        }
-        title.auxiliary += (title.auxiliary.empty() ? "" : " ") + (argument.name.empty() ? "pattern" : argument.name) + ":" +
-                           value;
-    }
-    return title;
-}
-
-}  // namespace
-
-std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const Operand& data, const Operand* out) {
-    const Dims shape(data.shape().begin(), data.shape().end());
-    const Dims strides(data.strides().begin(), data.strides().end());
-    const std::int64_t itemsize = data.itemsize();
-    const Dims result = step.check(shape).front();
-    const chain::Finish finish = chain::finish_of(step.swaps(), step.converts(), result.size(), itemsize);
-    const std::int64_t result_itemsize = finish.itemsize(itemsize);
-    check_size(result, result_itemsize, "the result");
-    const chain::Mosaic mosaic = step.apply(chain::Mosaic(shape, strides, itemsize)).front();
-    Dims lies = dense_strides(result, result_itemsize);
-    if (out != nullptr) {
-        if (!std::equal(out->shape().begin(), out->shape().end(), result.begin(), result.end())) {
-            throw ValueError("out.shape " + to_string(Dims(out->shape().begin(), out->shape().end())) +
-                             " must equal the result's, " + to_string(result));
-        }
-        lies.assign(out->strides().begin(), out->strides().end());
-        if (overlaps_itself(out->shape(), out->strides(), result_itemsize)) {
-            throw ValueError("out has elements that share memory (strides " + to_string(lies) + " bytes of shape " +
-                             to_string(result) + "): it cannot be written");
-        }
-    }
-    std::vector<Transfer> transfers = chain::transfers_of(mosaic, out == nullptr ? Dims{} : lies, finish, 0, 0);
-    std::vector<Placement> inputs;
-    inputs.push_back(place(shape, strides, itemsize));
-    std::vector<Placement> outputs;
-    outputs.push_back(place(result, std::move(lies), result_itemsize));
-    return std::make_shared<const CallPlan>(title_of(step), std::move(inputs), std::move(outputs), std::move(transfers));
-}
-
-namespace {
-
 template <std::size_t kMethod>
 PyObject* call_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
     try {

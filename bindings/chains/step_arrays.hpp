@@ -37,9 +37,11 @@ public:
         key.push_layout(data_.shape(), data_.strides());
         key.push(into_ ? 1 : 0);
         if (into_) key.push_layout(out_.shape(), out_.strides());
-        Operand* const out = into_ ? &out_ : nullptr;
-        const PlanInUse plan = cached_plan(key, [&] { return plan_step(*make(), data_, out); });
-        return run_single(*plan, data_, out, "data", get_num_threads(), type).release();
+        const PlanInUse plan = cached_plan(key, [&] {
+            const ArrayLayout out = into_ ? layout_of(out_) : ArrayLayout{};
+            return plan_step(*make(), layout_of(data_), data_.itemsize(), into_ ? &out : nullptr);
+        });
+        return run_single(*plan, data_, into_ ? &out_ : nullptr, "data", get_num_threads(), type).release();
     }
 
 private:

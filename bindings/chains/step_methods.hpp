@@ -46,9 +46,6 @@ chain::StepPtr make_pattern_step(const PatternMethod& method, const std::string&
 chain::Axes parse_some_axes(PyObject* object, const char* name);
 chain::Axes parse_axes(PyObject* object, const char* name);
 
-// One pass, whatever the layout of the data: one step never needs more.
-std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const Operand& data, const Operand* out);
-
 struct Chain;
 
 // What a method gives: the chain with the step more that `make` makes of the chain so far. What it finds wrong with the

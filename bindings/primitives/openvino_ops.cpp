@@ -10,7 +10,7 @@
 
 #include "arguments/function.hpp"
 #include "arguments/parse.hpp"
-#include "calls/operation.hpp"
+#include "call/operation.hpp"
 #include "ops/ops.hpp"
 #include "primitives/openvino_docs.hpp"
 #include "primitives/plan_executable.hpp"

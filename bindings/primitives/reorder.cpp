@@ -2,9 +2,9 @@
 #include "primitives/reorder.hpp"
 
 #include "arguments/dtype.hpp"
+#include "call/operation.hpp"
 #include "call/plan_cache.hpp"
 #include "calls/call.hpp"
-#include "calls/operation.hpp"
 #include "calls/trace.hpp"
 #include "layout/transfer.hpp"
 #include "python/gil.hpp"

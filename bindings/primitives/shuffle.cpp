@@ -92,13 +92,10 @@ ShuffleDesc ShuffleDesc::make(onednn::PropKind prop, const MemoryDesc& data, std
     }
     const std::size_t position = ops::normalize_axis(axis, layout.ndim());
     const std::int64_t length = layout.dims[position];
-    const std::string dim = ops::named(name + ".dims", position, length);
-    if (length == 0) throw ValueError(dim + " must be at least 1: there is nothing to shuffle");
-    if (group_size < 1 || group_size > length) {
-        throw ValueError(ops::named("group_size", group_size) + " must lie in [1, " + std::to_string(length) + "] and divide " +
-                         dim);
+    if (length == 0) {
+        throw ValueError(ops::named(name + ".dims", position, length) + " must be at least 1: there is nothing to shuffle");
     }
-    if (length % group_size != 0) throw ValueError(ops::named("group_size", group_size) + " must divide " + dim);
+    ops::shuffle(layout.dims, axis, group_size, name + ".dims");
     if (layout.self_overlaps()) {
         throw ValueError(name + " (" + data.repr() + ") must not have strides that let elements share bytes");
     }

@@ -41,7 +41,8 @@ int allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
         const int bits = prototype->dtype.bits * prototype->dtype.lanes;
         if (prototype->device.device_type != kDLCPU) throw ValueError("dnnmove allocates on the CPU only");
         if (bits == 0 || bits % 8 != 0) throw ValueError("dnnmove allocates elements of whole bytes only");
-        if (prototype->ndim < 0 || prototype->ndim > kMaxRank) throw ValueError("ndim must be between 0 and 64");
+        if (prototype->ndim < 0 || static_cast<std::size_t>(prototype->ndim) > kMaxRank)
+            throw ValueError("ndim must be between 0 and 64");
         const Dims shape(prototype->shape, prototype->shape + prototype->ndim);
         Layout::dense(shape, bits / 8);  // throws for what no memory could hold
         *out = allocate_tensor(prototype->dtype, bits / 8, shape, {});

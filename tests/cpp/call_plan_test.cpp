@@ -24,9 +24,8 @@ Bytes counted(std::size_t size) {
 
 // The transpose of `rows` x `columns` elements of four bytes.
 CallPlan transpose_plan(std::int64_t rows, std::int64_t columns, bool tune) {
-    View view = View::dense({rows, columns}, 4);
-    std::swap(view.axes[0], view.axes[1]);
-    return CallPlan({}, {}, {}, {Transfer{0, 0, make_nest(view, {4 * rows, 4})}}, tune);
+    const Nest nest{{{columns, 4, 4 * rows}, {rows, 4 * columns, 4}}, 0, 0, 4};
+    return CallPlan({}, {}, {}, {Transfer{0, 0, nest}}, tune);
 }
 
 bool is_transpose(const Bytes& dst, const Bytes& src, std::size_t rows, std::size_t columns) {

@@ -14,6 +14,8 @@
 
 using namespace dnnmove;
 using namespace dnnmove::chain;
+using view::Piece;
+using view::Term;
 
 namespace {
 

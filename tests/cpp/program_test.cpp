@@ -8,6 +8,7 @@
 
 #include "nest_text.hpp"
 #include "runtime/cpu.hpp"
+#include "view/mosaic.hpp"
 #include "test.hpp"
 
 using namespace dnnmove;
@@ -57,10 +58,7 @@ void check_nest(const Nest& nest, std::size_t src_size, std::size_t dst_size, st
 
 // A dense array of `shape` copied to its permutation `order`, dense too.
 Nest permutation(const Dims& shape, const std::vector<std::size_t>& order, std::int64_t itemsize) {
-    View view = View::dense(shape, itemsize);
-    View permuted = view;
-    for (std::size_t i = 0; i < order.size(); ++i) permuted.axes[i] = view.axes[order[i]];
-    return make_nest(permuted, dense_strides(permuted.shape(), itemsize));
+    return view::Mosaic::dense(shape, itemsize).transpose(order).dense_nests().front();
 }
 
 }  // namespace
@@ -100,11 +98,9 @@ TEST_CASE("channel shuffles are copied") {
         for (const std::int64_t groups : {2, 3, 4, 8}) {
             for (const std::int64_t inner : {1, 5, 49}) {
                 const std::int64_t channels = groups * 12;
-                View view = View::dense({3, channels, inner}, itemsize);
-                const auto [high, low] = *factor(view.axes[1], channels / groups);
-                view.axes[1] = fuse(low, high);
-                const auto size = static_cast<std::size_t>(view.element_count() * itemsize);
-                check_nest(make_nest(view, dense_strides(view.shape(), itemsize)), size, size, random);
+                const auto shuffled = view::Mosaic::dense({3, channels, inner}, itemsize).swap_halves(1, channels / groups);
+                const auto size = static_cast<std::size_t>(shuffled.bytes());
+                check_nest(shuffled.dense_nests().front(), size, size, random);
             }
         }
     }

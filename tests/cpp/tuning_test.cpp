@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "view/mosaic.hpp"
 #include "test.hpp"
 #include "layout/layout.hpp"
 #include "layout/transfer.hpp"
@@ -20,24 +21,19 @@ struct Problem {
     std::vector<std::size_t> dst_bytes;
 };
 
-Transfer copy_of(const View& view, int dst) { return {0, dst, make_nest(view, dense_strides(view.shape(), view.itemsize))}; }
+Transfer copy_of(const view::Mosaic& array, int dst) { return {0, dst, array.dense_nests().front()}; }
 
 Problem permutation(const Dims& shape, const std::vector<std::size_t>& order, std::int64_t itemsize) {
-    const View view = View::dense(shape, itemsize);
-    View permuted = view;
-    for (std::size_t i = 0; i < order.size(); ++i) permuted.axes[i] = view.axes[order[i]];
-    const auto bytes = static_cast<std::size_t>(view.element_count() * itemsize);
+    const view::Mosaic permuted = view::Mosaic::dense(shape, itemsize).transpose(order);
+    const auto bytes = static_cast<std::size_t>(permuted.bytes());
     return {{copy_of(permuted, 0)}, bytes, {bytes}};
 }
 
 Problem split(const Dims& shape, const Dims& lengths, std::int64_t itemsize) {
     Problem problem{{}, static_cast<std::size_t>(element_count(shape) * itemsize), {}};
-    std::int64_t start = 0;
-    for (const std::int64_t length : lengths) {
-        const View part = *narrow(View::dense(shape, itemsize), shape.size() - 1, start, length);
+    for (const view::Mosaic& part : view::Mosaic::dense(shape, itemsize).split(shape.size() - 1, lengths)) {
         problem.transfers.push_back(copy_of(part, static_cast<int>(problem.dst_bytes.size())));
-        problem.dst_bytes.push_back(static_cast<std::size_t>(part.element_count() * itemsize));
-        start += length;
+        problem.dst_bytes.push_back(static_cast<std::size_t>(part.bytes()));
     }
     return problem;
 }

@@ -9,25 +9,10 @@
 namespace dnnmove::chain {
 namespace {
 
-// Results are arrays that somebody allocates, so their bytes must fit into 63 bits even where a
-// length is 0 (NumPy asks the same).
-void check_size(const Dims& shape, std::int64_t itemsize) {
-    if (shape.size() > kMaxRank) {
-        throw ValueError("the result " + to_string(shape) + " has " + std::to_string(shape.size()) +
-                         " dimensions, but at most " + std::to_string(kMaxRank) + " are possible");
-    }
-    std::int64_t bytes = std::max<std::int64_t>(itemsize, 1);
-    for (const std::int64_t length : shape) {
-        if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(length, 1), &bytes)) {
-            throw ValueError("the result " + to_string(shape) + " has more bytes than 63 bits can count");
-        }
-    }
-}
-
 // Adds the arrays that a step makes of one branch.
 void add(Level& level, std::vector<Dims> shapes, std::int64_t itemsize) {
     for (Dims& shape : shapes) {
-        check_size(shape, itemsize);
+        check_size(shape, itemsize, "the result");
         level.shapes.push_back(std::move(shape));
     }
     if (level.shapes.size() > static_cast<std::size_t>(kMaxBranches)) {
@@ -55,7 +40,7 @@ Chain::Chain(std::shared_ptr<const std::vector<Source>> sources, bool joins, std
     : sources_(std::move(sources)), joins_(joins), itemsize_(itemsize) {
     Level level;
     for (const Source& source : *sources_) {
-        check_size(source.shape, itemsize_);
+        check_size(source.shape, itemsize_, "the source");
         level.shapes.push_back(source.shape);
     }
     level.active = {0, level.shapes.size()};

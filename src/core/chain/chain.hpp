@@ -15,7 +15,6 @@
 namespace dnnmove::chain {
 
 inline constexpr std::size_t kMaxSteps = 256;
-inline constexpr std::size_t kMaxRank = 64;  // NumPy's limit
 
 // The arrays after one step, all branches in order, depth first.
 struct Level {

@@ -15,6 +15,17 @@ std::vector<float> spread(const Factor& factor, std::size_t count, float none) {
     return std::vector<float>(count, one == nullptr ? none : *one);
 }
 
+// One box, in which no axis is a table.
+bool is_strided_box(const Mosaic& mosaic) {
+    if (mosaic.pieces().size() != 1) return false;
+    const auto lists = [](const view::Positions& axis) {
+        return std::any_of(axis.terms.begin(), axis.terms.end(),
+                           [](const view::Term& term) { return term.listing != nullptr; });
+    };
+    const auto& axes = mosaic.pieces().front().axes;
+    return std::none_of(axes.begin(), axes.end(), lists);
+}
+
 std::size_t count_of(const Factor& factor) {
     const auto* several = std::get_if<Floats>(&factor);
     return several == nullptr ? 1 : several->size();
@@ -50,7 +61,12 @@ Finish finish_of(const std::vector<Words>* swapped, const Conversion* conversion
 std::vector<Transfer> transfers_of(const Mosaic& mosaic, const Dims& strides, const Finish& finish, int src, int dst) {
     std::vector<Transfer> transfers;
     if (!finish.sink) {
-        for (Nest& nest : strides.empty() ? mosaic.dense_nests() : mosaic.nests(strides)) {
+        // Loops of one box that continue each other are one to the planner, whether or not they are of one axis.
+        const bool across = strides.empty() && !is_strided_box(mosaic);
+        const auto nests = [&] {
+            return mosaic.nests(strides.empty() ? dense_strides(mosaic.shape(), mosaic.itemsize()) : strides);
+        };
+        for (Nest& nest : across ? mosaic.dense_nests() : nests()) {
             transfers.push_back(Transfer{src, dst, std::move(nest)});
         }
         return mosaic.apart(std::move(transfers));

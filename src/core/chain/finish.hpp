@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "chain/mosaic.hpp"
+#include "view/mosaic.hpp"
 #include "chain/step.hpp"
 #include "plan/program.hpp"
 

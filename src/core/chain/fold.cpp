@@ -16,7 +16,7 @@
 #include <set>
 #include <utility>
 
-#include "chain/work.hpp"
+#include "view/work.hpp"
 #include "runtime/error.hpp"
 
 namespace dnnmove::chain {
@@ -99,7 +99,7 @@ public:
     Folder(const Chain& chain, std::size_t max_nests, bool traced) : chain_(chain), max_nests_(max_nests), traced_(traced) {}
 
     Folded run() {
-        Work& work = Work::of_thread();
+        view::Work& work = view::Work::of_thread();
         work.done = 0;
         const Mosaic source = chain_.start();
         folded_.sources = static_cast<int>(chain_.sources().size());
@@ -193,17 +193,17 @@ private:
     // has made more boxes than it may. From an array that is there, a step is always taken.
     Next compose(const Base& base, const Node& node, const Mosaic& mosaic) {
         const bool starts = base == node;
-        if (!starts && Work::of_thread().done > walk_end_) {
+        if (!starts && view::Work::of_thread().done > walk_end_) {
             folded_.cut_short = true;
             return std::nullopt;
         }
         try {
-            const WorkLimit limit(starts ? std::numeric_limits<std::size_t>::max() : walk_end_);
+            const view::WorkLimit limit(starts ? std::numeric_limits<std::size_t>::max() : walk_end_);
             Next next = chain_.apply(node.step, node.branch, mosaic);
             for (const Mosaic& made : *next) kept_ += 1 + made.pieces().size();
             return next;
         } catch (const NotOneView&) {
-            if (!starts && Work::of_thread().done > walk_end_) folded_.cut_short = true;
+            if (!starts && view::Work::of_thread().done > walk_end_) folded_.cut_short = true;
             return std::nullopt;
         }
     }
@@ -229,7 +229,7 @@ private:
         const Cost least{0, 0, filled_below(node)};
         if (!(sum(here, least) < onward)) return onward;
         const bool possible = onward.excess == 0 || (bears_excess_ && onward != kImpossible);
-        if (possible && Work::of_thread().done > most_for(onward, mosaic.bytes())) {
+        if (possible && view::Work::of_thread().done > most_for(onward, mosaic.bytes())) {
             folded_.cut_short = true;
             return onward;
         }
@@ -253,11 +253,11 @@ private:
             if ((whole || !kind) && known != costs_.end()) return known->second;
         }
         // Half of what is left is this walk's; the walk that it is part of goes on with what it had.
-        const std::size_t before = Work::of_thread().done;
+        const std::size_t before = view::Work::of_thread().done;
         const std::size_t outer = walk_end_;
         walk_end_ = before + std::max(least_walk_, before < kMostForBytes ? (kMostForBytes - before) / 2 : 0);
         const Cost cost = search(node, node, Mosaic::dense(mosaic.shape(), mosaic.itemsize()), whole);
-        walk_end_ = outer + (Work::of_thread().done - before);
+        walk_end_ = outer + (view::Work::of_thread().done - before);
         costs_.emplace(std::pair(node, whole), cost);
         return cost;
     }
@@ -340,9 +340,9 @@ private:
         made.source = source;
         if (made.blocks == 1) {
             made.offset = mosaic.place(mosaic.pieces().front().offset).offset;
-            for (const Positions& axis : mosaic.pieces().front().axes) {
+            for (const view::Positions& axis : mosaic.pieces().front().axes) {
                 auto& runs = made.axes.emplace_back();
-                for (const Term& term : axis.terms) {
+                for (const view::Term& term : axis.terms) {
                     const auto [sources, stride] = mosaic.place(term.stride);
                     runs.push_back({term.extent, term.listing ? std::nullopt : std::optional(stride), sources});
                 }

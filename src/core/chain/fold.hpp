@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "chain/chain.hpp"
-#include "chain/mosaic.hpp"
+#include "view/mosaic.hpp"
 #include "plan/program.hpp"
 
 namespace dnnmove::chain {

@@ -8,10 +8,7 @@
 namespace dnnmove::chain {
 namespace {
 
-// The operations validate views; strides do not matter to them.
-View probe(const Dims& shape) { return View::strided(shape, Dims(shape.size(), 0), 1); }
-
-// Shuffle and ShuffleChannels: (axis, low) says which axis is seen as (length / low, low).
+// Shuffle and ShuffleChannels.
 class ShuffleStep : public Step {
 public:
     ShuffleStep(std::int64_t axis, std::int64_t value, bool channels) : axis_(axis), value_(value), channels_(channels) {}
@@ -19,18 +16,22 @@ public:
     std::string name() const override { return channels_ ? "shuffle_channels" : "shuffle"; }
     std::vector<Argument> arguments() const override { return {{"axis", axis_}, {channels_ ? "group" : "group_size", value_}}; }
     std::vector<Dims> check(const Dims& shape) const override {
-        const View view = probe(shape);
-        return {(channels_ ? ops::shuffle_channels(view, axis_, value_) : ops::shuffle(view, axis_, value_)).shape()};
+        halves(shape);
+        return {shape};
     }
     std::vector<Mosaic> apply(const Mosaic& data) const override {
-        const std::size_t axis = ops::normalize_axis(axis_, data.shape().size());
-        return {data.swap_halves(axis, channels_ ? data.shape()[axis] / value_ : value_)};
+        const auto [axis, low] = halves(data.shape());
+        return {data.swap_halves(axis, low)};
     }
     std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
         return elsewhere(axis_, leading, shape);
     }
 
 private:
+    ops::Halves halves(const Dims& shape) const {
+        return channels_ ? ops::shuffle_channels(shape, axis_, value_) : ops::shuffle(shape, axis_, value_);
+    }
+
     std::int64_t axis_;
     std::int64_t value_;
     bool channels_;
@@ -42,12 +43,16 @@ public:
 
     std::string name() const override { return "transpose"; }
     std::vector<Argument> arguments() const override { return {{"input_order", order_}}; }
-    std::vector<Dims> check(const Dims& shape) const override { return {ops::transpose(probe(shape), order_).shape()}; }
+    std::vector<Dims> check(const Dims& shape) const override {
+        Dims result;
+        for (const std::size_t axis : ops::transpose(shape, order_)) result.push_back(shape[axis]);
+        return {result};
+    }
     std::vector<Mosaic> apply(const Mosaic& data) const override {
-        return {data.transpose(ops::transposition(order_, data.shape()))};
+        return {data.transpose(ops::transpose(data.shape(), order_))};
     }
     std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
-        const auto order = ops::transposition(order_, shape);
+        const auto order = ops::transpose(shape, order_);
         Leading after = leading;
         after.axis = static_cast<std::size_t>(std::find(order.begin(), order.end(), leading.axis) - order.begin());
         return after;
@@ -61,23 +66,17 @@ class SplitStep : public Step {
 public:
     bool splits() const override { return true; }
     std::vector<Dims> check(const Dims& shape) const override {
-        const std::size_t axis = ops::normalize_axis(axis_, shape.size());
+        const auto [axis, lengths] = parts(shape);
         std::vector<Dims> shapes;
-        for (const std::int64_t length : lengths(axis, shape)) {
+        for (const std::int64_t length : lengths) {
             shapes.push_back(shape);
             shapes.back()[axis] = length;
         }
         return shapes;
     }
     std::vector<Mosaic> apply(const Mosaic& data) const override {
-        const std::size_t axis = ops::normalize_axis(axis_, data.shape().size());
-        std::vector<Mosaic> parts;
-        std::int64_t start = 0;
-        for (const std::int64_t length : lengths(axis, data.shape())) {
-            parts.push_back(data.take(axis, start, 1, length));
-            start += length;
-        }
-        return parts;
+        const auto [axis, lengths] = parts(data.shape());
+        return data.split(axis, lengths);
     }
     std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
         return elsewhere(axis_, leading, shape);
@@ -85,8 +84,7 @@ public:
 
 protected:
     explicit SplitStep(std::int64_t axis) : axis_(axis) {}
-    // `axis` is normalized.
-    virtual Dims lengths(std::size_t axis, const Dims& shape) const = 0;
+    virtual ops::Parts parts(const Dims& shape) const = 0;
     std::int64_t axis_;
 };
 
@@ -97,9 +95,7 @@ public:
     std::vector<Argument> arguments() const override { return {{"axis", axis_}, {"split_lengths", lengths_}}; }
 
 private:
-    Dims lengths(std::size_t axis, const Dims& shape) const override {
-        return ops::resolve_split_lengths(shape[axis], axis, lengths_);
-    }
+    ops::Parts parts(const Dims& shape) const override { return ops::variadic_split(shape, axis_, lengths_); }
     Dims lengths_;
 };
 
@@ -110,15 +106,12 @@ public:
     std::vector<Argument> arguments() const override { return {{"axis", axis_}, {"num_splits", count_}}; }
 
 private:
-    Dims lengths(std::size_t axis, const Dims& shape) const override {
-        const std::int64_t total = shape[axis];
-        if (count_ > kMaxBranches && total % count_ == 0) {
+    ops::Parts parts(const Dims& shape) const override {
+        if (count_ > kMaxBranches && shape[ops::normalize_axis(axis_, shape.size())] % count_ == 0) {
             throw ValueError(ops::named("num_splits", count_) + " must be at most " + std::to_string(kMaxBranches) +
                              " in a chain");
         }
-        Dims lengths;
-        for (const View& part : ops::split(probe(shape), axis_, count_)) lengths.push_back(part.axes[axis].length());
-        return lengths;
+        return ops::split(shape, axis_, count_);
     }
     std::int64_t count_;
 };
@@ -135,30 +128,25 @@ public:
         all.push_back({"mode", mode_});
         return all;
     }
-    std::vector<Dims> check(const Dims& shape) const override {
-        return {ops::broadcast(probe(shape), target_, mapping_, ops::parse_broadcast_mode(mode_)).shape()};
-    }
+    std::vector<Dims> check(const Dims& shape) const override { return {repetition(shape).shape}; }
     std::vector<Mosaic> apply(const Mosaic& data) const override {
-        const Dims shape = check(data.shape()).front();
-        std::vector<std::size_t> to(data.shape().size());
-        for (std::size_t axis = 0; axis < to.size(); ++axis) to[axis] = place(axis, to.size(), shape.size());
+        const auto [shape, to] = repetition(data.shape());
         return {data.broadcast(shape, to)};
     }
     // The target names every length but those that it leaves to the data.
     std::optional<Leading> follow(const Leading& leading, const Dims& shape) const override {
-        const std::size_t rank = check(shape).front().size();
+        const ops::Repetition result = repetition(shape);
         Leading after = leading;
-        after.axis = place(leading.axis, shape.size(), rank);
-        const std::size_t pad = rank - target_.size();
+        after.axis = result.to[leading.axis];
+        const std::size_t pad = result.shape.size() - target_.size();
         const bool open = ops::parse_broadcast_mode(mode_) == ops::BroadcastMode::bidirectional &&
                           (after.axis < pad || target_[after.axis - pad] == 1);
         return open ? std::optional(after) : std::nullopt;
     }
 
 private:
-    // The axis of a result of `rank` that `axis` of data of `ndim` dimensions becomes.
-    std::size_t place(std::size_t axis, std::size_t ndim, std::size_t rank) const {
-        return mapping_ ? static_cast<std::size_t>((*mapping_)[axis]) : rank - ndim + axis;
+    ops::Repetition repetition(const Dims& shape) const {
+        return ops::broadcast(shape, target_, mapping_, ops::parse_broadcast_mode(mode_));
     }
 
     Dims target_;

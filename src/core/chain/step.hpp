@@ -9,12 +9,16 @@
 #include <variant>
 #include <vector>
 
-#include "chain/mosaic.hpp"
+#include "view/mosaic.hpp"
 #include "ops/ops.hpp"
 #include "plan/sink.hpp"
 #include "view/dims.hpp"
 
 namespace dnnmove::chain {
+
+using view::kMaxPieces;
+using view::Mosaic;
+using view::Source;
 
 // The most arrays that a chain may end in.
 inline constexpr std::int64_t kMaxBranches = std::int64_t{1} << 20;

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "layout/axis.hpp"
 #include "plan/nest.hpp"
-#include "view/view.hpp"
 
 namespace dnnmove {
 

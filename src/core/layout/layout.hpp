@@ -8,8 +8,9 @@
 #include <cstdint>
 #include <string>
 
+#include "layout/axis.hpp"
 #include "layout/format_tag.hpp"
-#include "view/view.hpp"
+#include "view/dims.hpp"
 
 namespace dnnmove {
 

@@ -7,48 +7,31 @@
 namespace dnnmove::ops {
 namespace {
 
-// `axis` (normalized) seen as (length / low, low), halves swapped.
-View swap_halves(const View& data, std::size_t axis, std::int64_t low) {
-    View result = data;
-    if (result.axes[axis].length() == 0) return result;
-    const auto halves = factor(data.axes[axis], low);
-    if (!halves) throw NotOneView("a shuffle cuts across the digits of axis " + std::to_string(axis));
-    result.axes[axis] = fuse(halves->second, halves->first);
-    return result;
-}
-
-void check_divides(std::string_view argument, std::int64_t value, std::string_view shape, std::size_t axis,
-                   std::int64_t length) {
+// The axis, whose length `value` must divide; and the length divided by it.
+Halves divided(std::string_view argument, std::int64_t value, const Dims& shape, std::int64_t axis, std::string_view name) {
+    const std::size_t position = normalize_axis(axis, shape.size());
+    const std::int64_t length = shape[position];
     if (value < 1) {
-        throw ValueError(named(argument, value) + " must be at least 1 and divide " + named(shape, axis, length));
+        throw ValueError(named(argument, value) + " must be at least 1 and divide " + named(name, position, length));
     }
     if (length != 0 && length % value != 0) {
-        throw ValueError(named(argument, value) + " must divide " + named(shape, axis, length));
+        throw ValueError(named(argument, value) + " must divide " + named(name, position, length));
     }
-}
-
-View shuffle_by(const View& data, std::int64_t axis, std::int64_t group_size, bool backward, std::string_view name) {
-    const std::size_t position = normalize_axis(axis, data.ndim());
-    const std::int64_t length = data.axes[position].length();
-    check_divides("group_size", group_size, name, position, length);
-    return swap_halves(data, position, backward ? length / group_size : group_size);
+    return {position, length / value};
 }
 
 }  // namespace
 
-View shuffle(const View& data, std::int64_t axis, std::int64_t group_size, std::string_view name) {
-    return shuffle_by(data, axis, group_size, false, name);
+Halves shuffle(const Dims& shape, std::int64_t axis, std::int64_t group_size, std::string_view name) {
+    return {divided("group_size", group_size, shape, axis, name).axis, group_size};
 }
 
-View shuffle_backward(const View& data, std::int64_t axis, std::int64_t group_size, std::string_view name) {
-    return shuffle_by(data, axis, group_size, true, name);
+Halves shuffle_backward(const Dims& shape, std::int64_t axis, std::int64_t group_size, std::string_view name) {
+    return divided("group_size", group_size, shape, axis, name);
 }
 
-View shuffle_channels(const View& data, std::int64_t axis, std::int64_t group, std::string_view name) {
-    const std::size_t position = normalize_axis(axis, data.ndim());
-    const std::int64_t length = data.axes[position].length();
-    check_divides("group", group, name, position, length);
-    return swap_halves(data, position, length / group);
+Halves shuffle_channels(const Dims& shape, std::int64_t axis, std::int64_t group, std::string_view name) {
+    return divided("group", group, shape, axis, name);
 }
 
 }  // namespace dnnmove::ops

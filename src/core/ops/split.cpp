@@ -4,24 +4,10 @@
 namespace dnnmove::ops {
 namespace {
 
-// Every number divides 0: without a limit, a slip of the caller's would fill the memory with views.
+// Every number divides 0: without a limit, a slip of the caller's would fill the memory with lengths.
 constexpr std::int64_t kMaxEmptyParts = std::int64_t{1} << 20;
 
-std::vector<View> split_at(const View& data, std::size_t axis, const Dims& lengths) {
-    std::vector<View> parts;
-    parts.reserve(lengths.size());
-    std::int64_t start = 0;
-    for (const std::int64_t length : lengths) {
-        auto part = narrow(data, axis, start, length);
-        if (!part) throw NotOneView("a split cuts across the digits of axis " + std::to_string(axis));
-        parts.push_back(std::move(*part));
-        start += length;
-    }
-    return parts;
-}
-
-}  // namespace
-
+// The lengths with a -1 replaced by what is left of `total`, the length of `axis`.
 Dims resolve_split_lengths(std::int64_t total, std::size_t axis, const Dims& split_lengths, std::string_view name) {
     Dims lengths = split_lengths;
     std::int64_t known = 0;
@@ -44,14 +30,16 @@ Dims resolve_split_lengths(std::int64_t total, std::size_t axis, const Dims& spl
     return lengths;
 }
 
-std::vector<View> variadic_split(const View& data, std::int64_t axis, const Dims& split_lengths, std::string_view name) {
-    const std::size_t position = normalize_axis(axis, data.ndim());
-    return split_at(data, position, resolve_split_lengths(data.axes[position].length(), position, split_lengths, name));
+}  // namespace
+
+Parts variadic_split(const Dims& shape, std::int64_t axis, const Dims& split_lengths, std::string_view name) {
+    const std::size_t position = normalize_axis(axis, shape.size());
+    return {position, resolve_split_lengths(shape[position], position, split_lengths, name)};
 }
 
-std::vector<View> split(const View& data, std::int64_t axis, std::int64_t num_splits, std::string_view name) {
-    const std::size_t position = normalize_axis(axis, data.ndim());
-    const std::int64_t total = data.axes[position].length();
+Parts split(const Dims& shape, std::int64_t axis, std::int64_t num_splits, std::string_view name) {
+    const std::size_t position = normalize_axis(axis, shape.size());
+    const std::int64_t total = shape[position];
     if (num_splits < 1) {
         throw ValueError(named("num_splits", num_splits) + " must be at least 1 and divide " + named(name, position, total));
     }
@@ -62,7 +50,7 @@ std::vector<View> split(const View& data, std::int64_t axis, std::int64_t num_sp
         throw ValueError(named("num_splits", num_splits) + " must be at most " + std::to_string(kMaxEmptyParts) + " where " +
                          named(name, position, total) + " leaves every part empty");
     }
-    return split_at(data, position, Dims(static_cast<std::size_t>(num_splits), total / num_splits));
+    return {position, Dims(static_cast<std::size_t>(num_splits), total / num_splits)};
 }
 
 }  // namespace dnnmove::ops

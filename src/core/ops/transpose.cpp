@@ -26,18 +26,11 @@ std::vector<std::size_t> permutation(std::string_view argument, const Dims& orde
     return axes;
 }
 
-std::vector<std::size_t> transposition(const Dims& input_order, const Dims& shape, std::string_view name) {
+std::vector<std::size_t> transpose(const Dims& shape, const Dims& input_order, std::string_view name) {
     if (!input_order.empty()) return permutation("input_order", input_order, shape, name);
     std::vector<std::size_t> axes(shape.size());
     std::iota(axes.rbegin(), axes.rend(), std::size_t{0});
     return axes;
-}
-
-View transpose(const View& data, const Dims& input_order, std::string_view name) {
-    View result = data;
-    const std::vector<std::size_t> axes = transposition(input_order, data.shape(), name);
-    for (std::size_t k = 0; k < axes.size(); ++k) result.axes[k] = data.axes[axes[k]];
-    return result;
 }
 
 }  // namespace dnnmove::ops

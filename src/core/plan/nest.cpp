@@ -35,21 +35,4 @@ std::int64_t bytes_read(const Nest& nest) {
     return bytes * tabled;
 }
 
-Nest make_nest(const View& src, const Dims& dst_strides, std::int64_t dst_offset) {
-    Nest nest;
-    nest.src_offset = src.offset;
-    nest.dst_offset = dst_offset;
-    nest.itemsize = src.itemsize;
-    for (std::size_t axis = 0; axis < src.ndim(); ++axis) {
-        std::int64_t dst_stride = dst_strides[axis];
-        const auto& digits = src.axes[axis].digits;
-        for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
-            nest.loops.push_back(Loop{digit->length, digit->stride, dst_stride, nullptr});
-            // Beyond 64 bits only where the array is empty, and nobody follows it.
-            static_cast<void>(__builtin_mul_overflow(dst_stride, digit->length, &dst_stride));
-        }
-    }
-    return nest;
-}
-
 }  // namespace dnnmove

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "view/view.hpp"
+#include "view/dims.hpp"
 
 namespace dnnmove {
 
@@ -40,8 +40,5 @@ struct Nest {
 // Bytes of the source that a nest touches, each counted once: exact where loops of one stride make windows that
 // overlap, otherwise at most a few too many.
 std::int64_t bytes_read(const Nest& nest);
-
-// The nest that copies `src` to an array of the same shape with byte strides `dst_strides`.
-Nest make_nest(const View& src, const Dims& dst_strides, std::int64_t dst_offset = 0);
 
 }  // namespace dnnmove

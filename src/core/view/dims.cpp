@@ -18,6 +18,19 @@ std::int64_t element_count(const Dims& shape) {
     return count;
 }
 
+void check_size(const Dims& shape, std::int64_t itemsize, std::string_view name) {
+    if (shape.size() > kMaxRank) {
+        throw ValueError(std::string(name) + " " + to_string(shape) + " has " + std::to_string(shape.size()) +
+                         " dimensions, but at most " + std::to_string(kMaxRank) + " are possible");
+    }
+    std::int64_t bytes = std::max<std::int64_t>(itemsize, 1);
+    for (const std::int64_t length : shape) {
+        if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(length, 1), &bytes)) {
+            throw ValueError(std::string(name) + " " + to_string(shape) + " takes more bytes than 63 bits can count");
+        }
+    }
+}
+
 Dims dense_strides(const Dims& shape, std::int64_t itemsize) {
     Dims strides(shape.size());
     std::int64_t stride = itemsize;

@@ -13,11 +13,11 @@
 #include <optional>
 #include <string>
 
-#include "chain/positions.hpp"
-#include "chain/work.hpp"
+#include "view/positions.hpp"
+#include "view/work.hpp"
 #include "runtime/error.hpp"
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 namespace {
 
 // Steps [first, first + count) of a term, all within one row unless `straddles` (then count is 1
@@ -140,4 +140,4 @@ void divide(const Positions& set, std::int64_t low_length, std::size_t limit,
     divider.walk(high, low, 0);
 }
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 
 // Of a thread; a fold counts from 0. Time would be another measure on every machine and in every run.
 struct Work {
@@ -32,4 +32,4 @@ public:
     WorkLimit& operator=(const WorkLimit&) = delete;
 };
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "chain/mosaic.hpp"
-#include "chain/work.hpp"
+#include "view/mosaic.hpp"
+#include "view/work.hpp"
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 namespace {
 
 constexpr std::size_t kFew = 16;  // pieces: all pairs are tried sooner than a table of them is made
@@ -27,7 +27,7 @@ std::size_t join_pieces(Piece& a, const Piece& b) {
         differs = axis;
     }
     if (differs == rank) return rank;
-    auto joined = chain::joined(a.axes[differs], b.axes[differs], b.offset - a.offset);
+    auto joined = view::joined(a.axes[differs], b.axes[differs], b.offset - a.offset);
     if (!joined) return rank;
     a.offset += joined->offset;
     joined->offset = 0;
@@ -280,4 +280,4 @@ void Mosaic::join() {
     pieces_.size() <= kFew ? join_few(pieces_) : join_many(pieces_);
 }
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 
 // Of elements that are cheap to move and have a default. As of a std::vector, pointers into it end with a change.
 template <class T, std::size_t kNear>
@@ -86,4 +86,4 @@ private:
     std::unique_ptr<std::vector<T>> far_;  // all of them, once they are more
 };
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view

@@ -1,5 +1,5 @@
 // Mosaics: the operations, each a change of positions along axes.
-#include "chain/mosaic.hpp"
+#include "view/mosaic.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
-#include "chain/work.hpp"
+#include "view/work.hpp"
 #include "runtime/error.hpp"
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 namespace {
 
 // `piece` with `axis` replaced; the offset of `positions` moves to the piece.
@@ -214,6 +214,17 @@ Mosaic Mosaic::take(std::size_t axis, std::int64_t begin, std::int64_t step, std
     Mosaic result = cut_out(axis, begin, step, count);
     if (count != shape_[axis]) result.join();  // those of a whole axis are turned at most
     return result;
+}
+
+std::vector<Mosaic> Mosaic::split(std::size_t axis, const Dims& lengths) const {
+    std::vector<Mosaic> parts;
+    parts.reserve(lengths.size());
+    std::int64_t begin = 0;
+    for (const std::int64_t length : lengths) {
+        parts.push_back(take(axis, begin, 1, length));
+        begin += length;
+    }
+    return parts;
 }
 
 Mosaic Mosaic::cut_out(std::size_t axis, std::int64_t begin, std::int64_t step, std::int64_t count) const {
@@ -480,4 +491,4 @@ std::string Mosaic::describe() const {
                          : " of source " + std::to_string(source));
 }
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view

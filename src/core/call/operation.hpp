@@ -1,4 +1,4 @@
-// The operations as values: which one, and its parameters as numbers.
+// The operations as values: which one, its parameters as numbers, and the plan of a call of it.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,14 @@
 #include <vector>
 
 #include "call/plan_cache.hpp"
-#include "view/view.hpp"
+#include "view/mosaic.hpp"
+#include "layout/layout.hpp"
 
 namespace dnnmove {
+
+namespace chain {
+class Step;
+}
 
 // The parameters of each, in order. Part of the cache's keys.
 enum class Op : std::int64_t {
@@ -24,6 +29,7 @@ enum class Op : std::int64_t {
     concat,            // axis
     stack,             // axis
 };
+using Parameters = std::span<const std::int64_t>;
 
 // First in the keys of reorders, which are no eager operation.
 inline constexpr std::int64_t kReorderKey = -1;
@@ -32,18 +38,8 @@ constexpr bool keeps_memory_order(Op op) {
     return op == Op::shuffle || op == Op::shuffle_backward || op == Op::shuffle_channels;
 }
 
-// The views that the results are of `data`. Errors call its shape `name`.
-std::vector<View> apply(Op op, std::span<const std::int64_t> parameters, const View& data, std::string_view name);
-
-// Byte strides of a new array of `shape`: those of `like` (an array of the same shape) where they
-// are dense in some order of the axes, else C-contiguous.
-Dims order_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> like, std::int64_t itemsize);
-
-// ValueError where the bytes of `shape` exceed 63 bits, or its rank NumPy's.
-void check_size(const Dims& shape, std::int64_t itemsize, std::string_view name);
-
-// Of a valid operation on data of `ndim` dimensions. (oneDNN's "group" is the size of one.)
-Title title_of(Op op, std::span<const std::int64_t> parameters, std::size_t ndim);
+// What an operation of one input makes of `data`. Errors call its shape `name`.
+std::vector<view::Mosaic> apply(Op op, Parameters parameters, const view::Mosaic& data, std::string_view name);
 
 // One array of a call: where its elements lie.
 struct ArrayLayout {
@@ -51,15 +47,18 @@ struct ArrayLayout {
     std::span<const std::int64_t> strides;  // bytes
 };
 
-// The plan of one operation on `data`; `outs` are the caller's outputs, or empty for new ones.
+// The plan of one operation on `data`; `outs` are the caller's outputs, or null for new ones.
 // Throws ValueError where the parameters or the outputs' shapes are wrong, or an output overlaps
 // itself. `name` is what errors call the shape of the data.
-std::shared_ptr<const CallPlan> plan_operation(Op op, std::span<const std::int64_t> parameters, const ArrayLayout& data,
-                                               std::int64_t itemsize, const std::vector<ArrayLayout>* outs,
-                                               std::string_view name, bool tune = false);
-
+std::shared_ptr<const CallPlan> plan_operation(Op op, Parameters parameters, const ArrayLayout& data, std::int64_t itemsize,
+                                               const std::vector<ArrayLayout>* outs, std::string_view name, bool tune = false);
 // The same for concat and stack, which have several inputs.
 std::shared_ptr<const CallPlan> plan_join(Op op, std::int64_t axis, const std::vector<ArrayLayout>& arrays,
                                           std::int64_t itemsize, const ArrayLayout* out);
+// The same for a step of chains with one result, called by itself.
+std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const ArrayLayout& data, std::int64_t itemsize,
+                                          const ArrayLayout* out);
+// The same for a shuffle between two arrays of one blocked layout.
+std::shared_ptr<const CallPlan> plan_blocked_shuffle(Op op, Parameters parameters, const Layout& layout, std::string_view name);
 
 }  // namespace dnnmove

@@ -1,15 +1,15 @@
 // Sets of positions along one axis: order, cuts, filters, joins. Division has a file of its own.
-#include "chain/positions.hpp"
+#include "view/positions.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <span>
 #include <string>
 
-#include "chain/work.hpp"
+#include "view/work.hpp"
 #include "runtime/error.hpp"
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 namespace {
 
 // Would a term of two positions, `step` apart, meet none of the terms?
@@ -335,4 +335,4 @@ std::optional<Positions> joined(const Positions& a, const Positions& b, std::int
     return normal(std::move(terms));
 }
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view

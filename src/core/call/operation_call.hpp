@@ -6,7 +6,7 @@
 #include <span>
 
 #include "call/plan_cache.hpp"
-#include "calls/operation.hpp"
+#include "call/operation.hpp"
 #include "runtime/threads.hpp"
 
 namespace dnnmove {

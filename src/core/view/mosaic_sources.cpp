@@ -6,11 +6,11 @@
 #include <optional>
 #include <utility>
 
-#include "chain/mosaic.hpp"
+#include "view/mosaic.hpp"
 #include "plan/canonical.hpp"
 #include "runtime/error.hpp"
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 namespace {
 
 constexpr int kConstantBits = 10;  // of the number of constants
@@ -392,4 +392,4 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
     return all;
 }
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "chain/pool.hpp"
-#include "chain/positions.hpp"
+#include "view/pool.hpp"
+#include "view/positions.hpp"
 #include "plan/nest.hpp"
 #include "plan/program.hpp"
 #include "view/dims.hpp"
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 
 // A box: every combination of one position per axis. Its bytes lie at `offset` plus the offsets and
 // strides of the positions.
@@ -34,9 +34,8 @@ struct Source {
 };
 
 // An array that is not there yet: its pieces are disjoint and cover it. No piece where it is empty.
-// Where View has one box with digits that fill every axis, a mosaic has many that may lie anywhere;
-// so an axis may be cut across its digits. Each operation throws NotOneView when it leaves more
-// than kMaxPieces. Arguments are valid already.
+// The boxes may lie anywhere, so an axis may be cut across its digits. Each operation throws NotOneView when it leaves
+// more than kMaxPieces; of an array that is there, one that is not an index leaves one. Arguments are valid already.
 //
 // Of several sources, source i begins at address i * pitch, with a pitch so large that an address tells its source and
 // the difference of two addresses how many sources lie between them. So N sources that lie alike are one axis of
@@ -69,6 +68,8 @@ public:
         std::int64_t count;
     };
     Mosaic take(std::size_t axis, const std::vector<Run>& runs) const;
+    // Consecutive ranges of `lengths`, from the first element on.
+    std::vector<Mosaic> split(std::size_t axis, const Dims& lengths) const;
     // The elements at `indices` of the axis, in that order: as boxes where few do, else as tables of offsets; list:
     // as tables always, which makes no more pieces than there are.
     Mosaic gather(std::size_t axis, const Dims& indices) const;
@@ -123,4 +124,4 @@ private:
     Pieces pieces_;
 };
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view

@@ -6,7 +6,7 @@
 #include <new>
 #include <vector>
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 
 // Blocks that a thread gave back, for its next ones. Allocators keep a handful of each size at hand and search for
 // others, which was a fifth of the time to fold a chain. Any thread may give a block back.
@@ -77,4 +77,4 @@ struct Pooled {
 template <class T>
 using PooledList = std::vector<T, Pooled<T>>;
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "chain/pool.hpp"
-#include "chain/short_list.hpp"
+#include "view/pool.hpp"
+#include "view/short_list.hpp"
 #include "view/dims.hpp"
 
-namespace dnnmove::chain {
+namespace dnnmove::view {
 
 // Positions and byte offsets that no step and no stride describe: those of a take. Both count from the first,
 // which has 0 and 0; positions rise.
@@ -147,4 +147,4 @@ void reverse(Positions& set, std::int64_t length);
 // Both as one set, where one describes both; nothing otherwise. They must be disjoint. `offset` is added to that of b.
 std::optional<Positions> joined(const Positions& a, const Positions& b, std::int64_t offset);
 
-}  // namespace dnnmove::chain
+}  // namespace dnnmove::view
