@@ -114,7 +114,9 @@ def doubled(sources):
 def test_a_run_says_passes_and_ratios(monkeypatch, capsys):
     monkeypatch.setattr(command, "case_of", lambda pipeline, full: case_of(pipeline, small(pipeline.name)))
     threads = str(dm.get_num_threads())  # those that the peers keep for the rest of the process
-    assert command.main(["split-heads", "repeat-kv", "--seconds", "0.01", "--peers", "numpy", "--threads", threads]) == 0
+    assert (
+        command.main(["split-heads", "repeat-kv", "--seconds", "0.01", "--peers", "numpy", "--threads", threads]) == 0
+    )
     out = capsys.readouterr().out
     rows = [line.split("|") for line in out.splitlines() if line.startswith(("| split", "| repeat"))]
     assert [row[1].strip() for row in rows] == ["split-heads", "repeat-kv"]

@@ -133,6 +133,11 @@ struct Checked {
             .that(block.network == 0 || block.network == 2 || block.network == 3, "networks of 2 or 3 rounds")
             .that(block.count == 1 || block.vector_bytes == inner.gather_bytes, "several vectors are whole ones")
             .loops(b);
+        if (stores.nontemporal && inner.gather_windows == 1) {
+            const std::int64_t bytes = block.loop_steps * a.dst_stride;
+            Check("gather").that(bytes % inner.gather_bytes == 0, "blocks that are streamed are whole vectors");
+            Check("gather").that(bytes > 0 && bytes <= 4096, "blocks that are streamed have 4096 bytes at most");
+        }
         inner.gather(block, src, dst, a, b, stores);
     }
     static void weave(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,

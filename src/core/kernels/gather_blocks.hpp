@@ -23,13 +23,13 @@ inline std::int64_t first_line_step(const std::byte* to, std::int64_t dst_stride
     return step;
 }
 
-// Bytes [begin, end) of one block, beside lines that are streamed: nothing of any line is stored twice, which would
-// cost as much as many lines.
+// Bytes [begin, end) of some blocks, less than a line and a block, beside lines that are streamed: nothing of any line is
+// stored twice, which would cost as much as many lines.
 template <class Run>
 inline void stream_block_part(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t begin,
-                              std::int64_t end) {
-    alignas(64) std::byte part[kMostPart];
-    Run::template blocks<false>(block, from, part, 1, 0, 0, 0);
+                              std::int64_t end, std::int64_t src_step, std::int64_t dst_step) {
+    alignas(64) std::byte part[kMostPart + kLine];
+    Run::template blocks<false>(block, from, part, (end + dst_step - 1) / dst_step, src_step, dst_step, 0);
     stream_row<Simd128>(part + begin, to + begin, end - begin, 0);
 }
 
@@ -68,7 +68,7 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
             lines = at < kLine && at + steps <= a.extent;
             if (!lines) at = 0;
             if (at != 0 && joined) {
-                stream_block_part<Run>(block, from, to, 0, at * a.dst_stride);
+                stream_block_part<Run>(block, from, to, 0, at * a.dst_stride, src_step, dst_step);
             } else if (at != 0) {
                 Run::template blocks<false>(block, from, to, 1, 0, 0, 0);
             }
@@ -96,7 +96,7 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
             const std::byte* again = from + last * a.src_stride;
             if (lines && joined) {
                 stream_block_part<Run>(block, again, to + last * a.dst_stride, (at + count * steps - last) * a.dst_stride,
-                                       dst_step);
+                                       dst_step, src_step, dst_step);
             } else {
                 Run::template blocks<false>(block, again, to + last * a.dst_stride, 1, 0, 0, 0);
             }

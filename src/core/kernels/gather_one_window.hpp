@@ -41,10 +41,13 @@ struct VectorByVector {
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
         constexpr std::int64_t kChunk = 16;
+        // Blocks that come to other lines than the one before.
+        const std::int64_t pace = src_step < 0 ? -src_step : src_step;
+        const std::int64_t apart = pace >= kLine ? 1 : pace * kChunk <= kLine ? kChunk : kLine / pace;
         for (std::int64_t done = 0; done < count; done += kChunk) {
             const std::int64_t now = count - done < kChunk ? count - done : kChunk;
             if (ahead != 0) {
-                for (std::int64_t i = 0; i < now; ++i) prefetch_lines(block, from + i * src_step + ahead);
+                for (std::int64_t i = 0; i < now; i += apart) prefetch_lines(block, from + i * src_step + ahead);
             }
             const GatherStep* step = block.steps;
             for (std::int32_t v = 0; v < block.count; ++v) {
@@ -72,33 +75,28 @@ struct VectorByVector {
     }
 };
 
-struct ByteShuffles {
+// The same, past the caches: blocks collect in a stage, which leaves it in order. Their bytes are whole vectors, from a line
+// on, so that every line fills before the next begins.
+struct StagedVectors {
     static constexpr bool kDownRows = false;
+    static constexpr std::int64_t kStageBytes = 4096;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
-        // Copies, which no store can change.
-        const GatherIndex* const indices = block.indices;
-        const GatherVector* const vectors = block.vectors;
-        const GatherStep* const steps = block.steps;
-        const std::int32_t vector_count = block.count;
-        for (std::int64_t i = 0; i < count; ++i) {
-            if (ahead != 0) prefetch_lines(block, from + ahead);
-            const GatherStep* step = steps;
-            for (std::int32_t v = 0; v < vector_count; ++v) {
-                const GatherStep* last = step + vectors[v].steps;
-                __m128i vector = pick(from + step->first, indices[step->index]);
-                for (++step; step != last; ++step)
-                    vector = _mm_or_si128(vector, pick(from + step->first, indices[step->index]));
-                auto* target = reinterpret_cast<__m128i*>(to + vectors[v].dst);
-                if constexpr (nontemporal) {
-                    _mm_stream_si128(target, vector);
-                } else {
-                    _mm_storeu_si128(target, vector);
+        if constexpr (!nontemporal) {
+            VectorByVector::blocks<false>(block, from, to, count, src_step, dst_step, ahead);
+        } else {
+            alignas(64) std::byte stage[kStageBytes];
+            const std::int64_t most = kStageBytes / dst_step;
+            for (std::int64_t done = 0; done < count; done += most) {
+                const std::int64_t now = count - done < most ? count - done : most;
+                VectorByVector::blocks<false>(block, from + done * src_step, stage, now, src_step, dst_step, ahead);
+                std::byte* const target = to + done * dst_step;
+                for (std::int64_t k = 0; k < now * dst_step; k += 16) {
+                    _mm_stream_si128(reinterpret_cast<__m128i*>(target + k),
+                                     _mm_load_si128(reinterpret_cast<const __m128i*>(stage + k)));
                 }
             }
-            from += src_step;
-            to += dst_step;
         }
     }
 };
@@ -134,7 +132,7 @@ void gather_one_window(const GatherBlock& block, const std::byte* src, std::byte
         return walk_blocks<PartialShuffles>(block, src, dst, a, b, KernelStores{});
     }
     if (!stores.nontemporal) return walk_blocks<VectorByVector>(block, src, dst, a, b, stores);
-    walk_blocks<ByteShuffles>(block, src, dst, a, b, stores);
+    walk_blocks<StagedVectors>(block, src, dst, a, b, stores);
 }
 
 }  // namespace

@@ -191,6 +191,13 @@ StoreMode TileTranspose::size(const Problem& problem) {
             b.tile = std::min({b.extent, wanted, kBytePanelBytes});
             return StoreMode::nontemporal;
         }
+        // By shorter vectors a line of each of a tile's rows is open until the next tile writes its other part.
+        if (context.kernels->vector_bytes < kLine && side > context.processor->open_lines && row >= 2 * kLine) {
+            by_lines = true;
+            whole_lines = aligned;
+            b.tile = std::min({b.extent, wanted, panel(kUnevenPanelBytes)});
+            return StoreMode::nontemporal;
+        }
         const bool blocks = context.processor->reads_row_blocks && lines && rows < std::min(wanted, b.extent) && !b_chained &&
                             asked == 0 && !context.near && a.extent * itemsize >= 2 * kBlockLines * kLine &&
                             wanted % kBlockLines == 0;
