@@ -18,6 +18,11 @@ COLORS = {
     "onnxruntime": "#16a085",
     "jax": "#b7950b",
     "onednn": "#1b4f72",
+    "torch_compile": "#af601a",
+    "cv2": "#196f3d",
+    "mkl": "#5d6d7e",
+    "hptt": "#c2185b",
+    "tools": "#4e342e",
 }
 NAMES = {
     "ours": "dnnmove",

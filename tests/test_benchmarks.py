@@ -14,8 +14,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
-from benchmarks import compare, operations, targets  # noqa: E402
+from benchmarks import compare, operations, plots, targets  # noqa: E402
 from benchmarks.case import Case, Source  # noqa: E402
+from benchmarks.contestants import PEERS  # noqa: E402
 from benchmarks.contestants.contestant import Contestant  # noqa: E402
 from benchmarks.contestants.words import in_words  # noqa: E402
 from benchmarks.grid import all_cases  # noqa: E402
@@ -149,6 +150,12 @@ def test_comparison_lists_what_became_slower() -> None:
     assert "slower: 1" in text
     assert "faster: 0" in text
     assert "0.50x  transpose/a" in text
+
+
+def test_plots_show_every_peer(tmp_path: Path) -> None:
+    measured = record("transpose/a", 1.0, 0.9, dict.fromkeys(PEERS, 2.0), series=True)
+    assert plots.draw(tmp_path, [measured]) == ["transpose.png"]
+    assert (tmp_path / "transpose.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_run_writes_and_resumes_its_results(tmp_path: Path) -> None:
