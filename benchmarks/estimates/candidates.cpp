@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -142,12 +143,14 @@ int main(int argc, char** argv) {
     const double end = now() + std::atof(argv[3]);
     Random random(std::strtoull(argv[4], nullptr, 10));
     constexpr double kCaches = 16e6;
-    std::vector<std::byte> src(static_cast<std::size_t>(8 * bytes)), dst(src.size());
+    constexpr std::size_t kLine = 64;  // the plans are those of aligned destinations
+    std::vector<std::byte> src(static_cast<std::size_t>(8 * bytes)), room(src.size() + kLine);
+    std::byte* const dst = room.data() + (kLine - reinterpret_cast<std::uintptr_t>(room.data()) % kLine) % kLine;
     while (now() < end) {
         const Permutation permutation = random_permutation(random, bytes);
         if (static_cast<std::size_t>(permutation.bytes) > src.size()) continue;
         std::vector<Contestant> contestants = contestants_of(permutation, *isa, bytes > kCaches);
-        measure(contestants, permutation.bytes, src.data(), dst.data());
+        measure(contestants, permutation.bytes, src.data(), dst);
         for (const Contestant& contestant : contestants) {
             std::string plan = contestant.program.explain(1);
             plan = plan.substr(plan.find("kernel ") + 7);

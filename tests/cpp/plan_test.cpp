@@ -155,3 +155,16 @@ TEST_CASE("random nests are copied in every store mode and cut in two") {
         }
     });
 }
+
+TEST_CASE("shuffles whose blocks begin and end anywhere in a line are copied") {
+    testing::each_round(4, 2, [](std::mt19937& random, int) {
+        for (const std::int64_t block : {21, 45, 63, 240, 528}) {
+            Problem problem;
+            problem.nest = {{{3, block, 150 * block}, {150, 3 * block, block}, {block / 3, 1, 3}, {3, block / 3, 1}}, 0, 0, 1};
+            problem.src_bytes = problem.dst_bytes = 450 * block;
+            for (std::int64_t misalignment = 0; misalignment < 64; ++misalignment) {
+                check(problem, dnnmove::best_isa(), true, misalignment, random);
+            }
+        }
+    });
+}

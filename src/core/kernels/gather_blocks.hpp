@@ -23,12 +23,12 @@ inline std::int64_t first_line_step(const std::byte* to, std::int64_t dst_stride
     return step;
 }
 
-// Bytes [begin, end) of some blocks, less than a line and a block, beside lines that are streamed: nothing of any line is
-// stored twice, which would cost as much as many lines.
+// Bytes [begin, end) of at most four blocks, of whole vectors of 16 bytes each, so that a line begins with one of them; beside
+// lines that are streamed. Nothing of any line is stored twice, which would cost as much as many lines.
 template <class Run>
 inline void stream_block_part(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t begin,
                               std::int64_t end, std::int64_t src_step, std::int64_t dst_step) {
-    alignas(64) std::byte part[kMostPart + kLine];
+    alignas(64) std::byte part[4 * kMostPart];
     Run::template blocks<false>(block, from, part, (end + dst_step - 1) / dst_step, src_step, dst_step, 0);
     stream_row<Simd128>(part + begin, to + begin, end - begin, 0);
 }
