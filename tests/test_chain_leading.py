@@ -331,7 +331,7 @@ def test_many_threads_with_many_extents():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore")  # other libraries of this process warn of any fork
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_plans_other_extents_while_threads_of_the_parent_do():
     built = dm.Chain.of(data(4, 8, 6)).transpose().build()
     done = threading.Event()

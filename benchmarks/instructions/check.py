@@ -31,9 +31,12 @@ END = "dnnmove::Program::~Program()"  # the end of each problem, where callgrind
 def build(folder: pathlib.Path) -> pathlib.Path:
     """Builds the program of the problems; returns its path."""
     configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-DDNNMOVE_BUILD_BENCHMARKS=ON"]
-    if not (folder / "CMakeCache.txt").exists():  # else what the folder builds besides is its owner's business
+    cache = folder / "CMakeCache.txt"
+    if not cache.exists():  # else what the folder builds besides is its owner's business
         configure += ["-DCMAKE_BUILD_TYPE=Release", "-DDNNMOVE_BUILD_PYTHON=OFF"]
     subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    if "CMAKE_BUILD_TYPE:STRING=Release\n" not in cache.read_text():
+        sys.exit(f"{folder} is no Release build, whose instructions are those that are recorded")
     command = ["cmake", "--build", str(folder), "--target", "dnnmove_problems", "--parallel", "2"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return folder / "benchmarks" / "instructions" / "dnnmove_problems"

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "calls/call.hpp"
-#include "chain/finish.hpp"
 #include "chains/step_arrays.hpp"
 #include "python/errors.hpp"
 #include "tensors/memory.hpp"
-#include "view/overlap.hpp"
 
 namespace dnnmove::python {
 namespace {

@@ -61,7 +61,9 @@ protected:
                      std::int64_t extent, bool listed, KernelStores stores) {
         constexpr std::int64_t kRows = 9;
         const std::int64_t row = streams * extent * itemsize;
-        if (row * kRows > kRoom / 2 || (stores.nontemporal && steps * streams * itemsize % 64 != 0)) return;
+        const std::int64_t block = steps * streams * itemsize;
+        if (row * kRows > kRoom / 2) return;
+        if (stores.nontemporal && (block % kernels_.gather_bytes != 0 || block > dnnmove::kMaxStreamedBlock)) return;
         std::vector<std::int64_t> sources;
         for (std::int64_t step = 0; step < steps; ++step) {
             for (std::int64_t stream = 0; stream < streams; ++stream) sources.push_back((stream * extent + step) * itemsize);

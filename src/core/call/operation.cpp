@@ -2,6 +2,7 @@
 #include "call/operation.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include "chain/finish.hpp"
@@ -10,6 +11,7 @@
 #include "layout/verbose_text.hpp"
 #include "ops/ops.hpp"
 #include "runtime/error.hpp"
+#include "view/overlap.hpp"
 
 namespace dnnmove {
 namespace {

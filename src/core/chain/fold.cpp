@@ -202,7 +202,7 @@ private:
             Next next = chain_.apply(node.step, node.branch, mosaic);
             for (const Mosaic& made : *next) kept_ += 1 + made.pieces().size();
             return next;
-        } catch (const NotOneView&) {
+        } catch (const TooManyBoxes&) {
             if (!starts && view::Work::of_thread().done > walk_end_) folded_.cut_short = true;
             return std::nullopt;
         }

@@ -98,7 +98,7 @@ std::optional<Mosaic> in_boxes(const Mosaic& data, std::size_t axis, std::int64_
         const std::int64_t length = data.shape()[axis];
         Mosaic boxes = data.take(axis, {{length - by, 1, by}, {0, 1, length - by}});
         if (pieces < kMostBoxes || boxes.pieces().size() <= pieces + kMostBoxes / 4) return boxes;
-    } catch (const NotOneView&) {
+    } catch (const TooManyBoxes&) {
         // Tables hold any number of them.
     }
     return std::nullopt;

@@ -135,8 +135,13 @@ struct Checked {
             .loops(b);
         if (stores.nontemporal && inner.gather_windows == 1) {
             const std::int64_t bytes = block.loop_steps * a.dst_stride;
-            Check("gather").that(bytes % inner.gather_bytes == 0, "blocks that are streamed are whole vectors");
-            Check("gather").that(bytes > 0 && bytes <= 4096, "blocks that are streamed have 4096 bytes at most");
+            Check("gather")
+                .that(bytes == block.count * static_cast<std::int64_t>(block.vector_bytes), "streamed blocks are whole vectors")
+                .that(bytes <= kMaxStreamedBlock, "streamed blocks have kMaxStreamedBlock bytes at most");
+            for (std::int32_t v = 0; v < block.count; ++v) {
+                Check("gather").that(block.vectors[v].dst >= 0 && block.vectors[v].dst + block.vector_bytes <= bytes,
+                                     "vectors of a streamed block lie in it");
+            }
         }
         inner.gather(block, src, dst, a, b, stores);
     }

@@ -216,7 +216,7 @@ struct Kernels {
     bool packs_cells;  // it takes tiles of elements of packed_element bytes, whatever their cells
     // a.extent >= block.loop_steps steps of the block loop, b times; the last block of a row may repeat
     // part of the one before it. Non-temporal stores are used from the first step on that starts a line; blocks
-    // of one-window kernels are whole vectors of at most 4096 bytes then.
+    // of one-window kernels are whole vectors then, one after the other, of at most kMaxStreamedBlock bytes.
     void (*gather)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b,
                    KernelStores stores) noexcept;
     // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least 64) bytes each, elements of `width`
@@ -268,6 +268,7 @@ struct Conversions {
 };
 
 inline constexpr std::int64_t kMaxPanelBytes = 512;
+inline constexpr std::int64_t kMaxStreamedBlock = 2048;  // of a gather
 inline constexpr std::int64_t kMaxCellPanelBytes = 384;
 inline constexpr std::int64_t kMaxRowPanelBytes = 12 * 1024;
 inline constexpr std::int64_t kMaxShortRows = 32;

@@ -10,8 +10,6 @@
 namespace dnnmove {
 namespace {
 
-inline constexpr std::int64_t kMostPart = 2048;  // bytes of a block
-
 inline void prefetch_lines(const GatherBlock& block, const std::byte* from) {
     for (std::int32_t k = 0; k < block.line_count; ++k) __builtin_prefetch(from + block.lines[k]);
 }
@@ -28,7 +26,7 @@ inline std::int64_t first_line_step(const std::byte* to, std::int64_t dst_stride
 template <class Run>
 inline void stream_block_part(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t begin,
                               std::int64_t end, std::int64_t src_step, std::int64_t dst_step) {
-    alignas(64) std::byte part[4 * kMostPart];
+    alignas(64) std::byte part[4 * kMaxStreamedBlock];
     Run::template blocks<false>(block, from, part, (end + dst_step - 1) / dst_step, src_step, dst_step, 0);
     stream_row<Simd128>(part + begin, to + begin, end - begin, 0);
 }
@@ -57,7 +55,8 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
     // Prefetches run some blocks ahead of the row, and from its end on into the row that follows.
     const std::int64_t widest = dst_step > std::abs(src_step) ? dst_step : std::abs(src_step);
     const std::int64_t blocks_ahead = (kPrefetchBytes + widest - 1) / widest;
-    const bool joined = block.count * static_cast<std::int64_t>(block.vector_bytes) == dst_step && dst_step <= kMostPart;
+    const bool joined = block.count * static_cast<std::int64_t>(block.vector_bytes) == dst_step &&
+                        dst_step <= kMaxStreamedBlock;
     for (std::int64_t j = 0; j < b.extent; ++j) {
         const std::byte* from = src + b.src_at(j);
         std::byte* to = dst + j * b.dst_stride;

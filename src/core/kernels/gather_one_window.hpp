@@ -79,7 +79,7 @@ struct VectorByVector {
 // on, so that every line fills before the next begins.
 struct StagedVectors {
     static constexpr bool kDownRows = false;
-    static constexpr std::int64_t kStageBytes = 4096;
+    static constexpr std::int64_t kStageBytes = 2 * kMaxStreamedBlock;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {

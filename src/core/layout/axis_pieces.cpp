@@ -1,6 +1,6 @@
 // One axis of a copy between two layouts, cut into pieces that plain loops describe.
 //
-// An axis is a mixed-radix number (view.hpp). Its digits start at weights: 4b16b of an axis has weights
+// An axis is a mixed-radix number (axis.hpp). Its digits start at weights: 4b16b of an axis has weights
 // 1, 16 and 64. The weights of source and destination together, where each divides the next, cut
 // the axis into levels with one stride on either side:
 //

@@ -25,9 +25,9 @@ struct IndexError : std::out_of_range {
     explicit IndexError(const std::string& what) : std::out_of_range(abbreviated(what)) {}
 };
 
-// The operation is right but its result is no single view: several, or a copy, are needed. Only
-// chains meet this; it never reaches a caller.
-struct NotOneView : std::logic_error {
+// A step is right, but what it makes has more boxes than are worth it: a chain copies something first then. Whoever
+// composes several steps catches it; one step of an array that is there stays below.
+struct TooManyBoxes : std::logic_error {
     using std::logic_error::logic_error;
 };
 

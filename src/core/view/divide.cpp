@@ -42,7 +42,7 @@ struct Divider {
         return sum;
     }
 
-    [[noreturn]] void fail() const { throw NotOneView("more than " + std::to_string(limit) + " nests"); }
+    [[noreturn]] void fail() const { throw TooManyBoxes("more than " + std::to_string(limit) + " nests"); }
 
     // `second` starts inside its row; both hold what the terms before `level` became.
     void walk(const Positions& first, const Positions& second, std::size_t level) {

@@ -173,8 +173,8 @@ Mosaic Mosaic::blank(Dims shape) const {
 
 void Mosaic::add(Pieces& pieces, Piece piece) const {
     Work& work = Work::of_thread();
-    if (++work.done > work.most) throw NotOneView("more boxes than are worth it");
-    if (pieces.size() == most_) throw NotOneView("more than " + std::to_string(most_) + " nests");
+    if (++work.done > work.most) throw TooManyBoxes("more boxes than are worth it");
+    if (pieces.size() == most_) throw TooManyBoxes("more than " + std::to_string(most_) + " nests");
     pieces.push_back(std::move(piece));
 }
 
@@ -282,7 +282,7 @@ Mosaic Mosaic::list(std::size_t axis, const Dims& indices) const {
     Work& work = Work::of_thread();
     work.done += pieces_.size();
     result.pieces_.reserve(pieces_.size());
-    if (work.done + indices.size() / Work::kEntries > work.most) throw NotOneView("a longer table than is worth it");
+    if (work.done + indices.size() / Work::kEntries > work.most) throw TooManyBoxes("a longer table than is worth it");
     // Pieces that differ along other axes alone list the same.
     struct Known {
         std::uint64_t hash;

@@ -1,4 +1,4 @@
-// A mosaic: an array put together from strided boxes of its sources, the state of a chain.
+// A mosaic: an array put together from strided boxes of its sources. What an operation makes of its data, and a chain of many.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct Piece {
 
 using Pieces = PooledList<Piece>;
 
-// The most boxes that an operation may leave while a chain is folded, beyond those that the sources have.
+// The most boxes that an operation may leave, beyond those that the sources have.
 inline constexpr std::size_t kMaxPieces = 256;
 
 // An array that is there: lengths, and strides in bytes.
@@ -34,8 +34,9 @@ struct Source {
 };
 
 // An array that is not there yet: its pieces are disjoint and cover it. No piece where it is empty.
-// The boxes may lie anywhere, so an axis may be cut across its digits. Each operation throws NotOneView when it leaves
-// more than kMaxPieces; of an array that is there, one that is not an index leaves one. Arguments are valid already.
+// The boxes may lie anywhere, so an axis may be cut across its digits. Each operation throws TooManyBoxes when it leaves
+// more than kMaxPieces. Shuffles, transposes, splits and broadcasts of an array that is there leave one. Arguments are
+// valid already.
 //
 // Of several sources, source i begins at address i * pitch, with a pitch so large that an address tells its source and
 // the difference of two addresses how many sources lie between them. So N sources that lie alike are one axis of

@@ -35,7 +35,7 @@ std::int64_t span(const Terms& terms, std::size_t from) {
 }
 
 void add(PooledList<Positions>& sets, Positions set, std::size_t limit) {
-    if (sets.size() == limit) throw NotOneView("more than " + std::to_string(limit) + " nests");
+    if (sets.size() == limit) throw TooManyBoxes("more than " + std::to_string(limit) + " nests");
     normalize(set);
     sets.push_back(std::move(set));
 }
@@ -136,7 +136,7 @@ struct Filter {
 
     void walk_listing(const Positions& set, std::size_t level) {
         // Its steps have no pattern that others could be chosen by.
-        if (open.size() > 1) throw NotOneView("steps across positions that are listed");
+        if (open.size() > 1) throw TooManyBoxes("steps across positions that are listed");
         const Term& term = open[level];
         Dims positions, offsets;
         for (std::int64_t k = 0; k < term.extent; ++k) {

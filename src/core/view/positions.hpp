@@ -1,4 +1,4 @@
-// Sets of positions along one axis, each position with its place in the source: the arithmetic of chains.
+// Sets of positions along one axis, each position with its place in the source: the arithmetic of mosaics.
 #pragma once
 
 #include <atomic>
@@ -127,7 +127,7 @@ inline std::uint64_t hash_of(const Terms& terms) {
 // the invariant (steps beyond spans) is the caller's.
 void normalize(Positions& set);
 
-// The results below are as few sets as the digits allow; more than `limit` throw NotOneView.
+// The results below are as few sets as the digits allow; more than `limit` throw TooManyBoxes.
 
 // The positions of [begin, end), counted from `begin`.
 PooledList<Positions> cut(const Positions& set, std::int64_t begin, std::int64_t end, std::size_t limit);

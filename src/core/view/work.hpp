@@ -1,4 +1,4 @@
-// The measure of work of folding a chain: boxes, counted as they are made, so that a bound on them means the same everywhere.
+// The measure of work of making mosaics, as folding a chain does: boxes, counted as they are made, so that a bound on them means the same everywhere.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Work {
     static constexpr std::size_t kPairs = 8;
 
     std::size_t done = 0;
-    std::size_t most = std::numeric_limits<std::size_t>::max();  // what goes beyond it ends with NotOneView
+    std::size_t most = std::numeric_limits<std::size_t>::max();  // what goes beyond it ends with TooManyBoxes
 
     static Work& of_thread() {
         static thread_local constinit Work work;
