@@ -20,10 +20,9 @@ using view::Mosaic;
 
 Dims list(std::span<const std::int64_t> span) { return {span.begin(), span.end()}; }
 
-// The first few of a list of any length.
-std::string few(std::span<const std::int64_t> list_of) {
-    constexpr std::size_t kFew = 16;
-    return by_x(list(list_of.first(std::min(list_of.size(), kFew)))) + (list_of.size() > kFew ? "x..." : "");
+// The first ones of a list of any length, so many at most.
+std::string few(std::span<const std::int64_t> all, std::size_t most) {
+    return by_x(list(all.first(std::min(all.size(), most)))) + (all.size() > most ? "x..." : "");
 }
 
 // What traces call a valid operation on data of `ndim` dimensions. (oneDNN's "group" is the size of one.)
@@ -42,7 +41,8 @@ Title title_of(Op op, Parameters parameters, std::size_t ndim) {
             }
             return {"transpose", "undef", "input_order:" + by_x(order)};
         }
-        case Op::variadic_split: return {"variadic_split", "undef", axis() + " split_lengths:" + few(parameters.subspan(1))};
+        case Op::variadic_split:
+            return {"variadic_split", "undef", axis() + " split_lengths:" + few(parameters.subspan(1), 16)};
         case Op::split: return {"split", "undef", axis() + " num_splits:" + second()};
         case Op::broadcast: {
             static constexpr const char* kModes[] = {"numpy", "explicit", "bidirectional"};
@@ -60,15 +60,11 @@ Title title_of(Op op, Parameters parameters, std::size_t ndim) {
 
 // What traces call it: "axis:1 sizes:3x4". Their lines are cut at commas and their parameters at spaces.
 Title title_of(const chain::Step& step) {
-    constexpr std::size_t kShown = 8;
     Title title{step.name(), "undef", ""};
     for (const chain::Argument& argument : step.arguments()) {
         std::string value;
         if (const auto* integers = std::get_if<Dims>(&argument.value)) {
-            for (std::size_t i = 0; i < std::min(integers->size(), kShown); ++i) {
-                value += (i == 0 ? "" : "x") + std::to_string((*integers)[i]);
-            }
-            if (integers->size() > kShown) value += "x...";
+            value = few(*integers, 8);
         } else if (const auto* text = std::get_if<std::string>(&argument.value)) {
             value = *text;
             std::replace(value.begin(), value.end(), ' ', '_');

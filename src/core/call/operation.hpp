@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "call/plan_cache.hpp"
-#include "view/mosaic.hpp"
 #include "layout/layout.hpp"
+#include "view/mosaic.hpp"
 
 namespace dnnmove {
 

@@ -27,7 +27,7 @@ inline constexpr Processor kManyStreams{512, 0, true, 64, false, true};
 // Intel's: a second-level cache follows 32 streams, and two lines for a row leave as fast as more. (Granite Rapids, two
 // threads: of 32 rows 34 GB/s are read, of 64 25, of 128 whose pitch is 16 KiB 9; single lines 27 GB/s, two 50. Transposes
 // of 17 to 134 MB by halves of lines are at 0.17 to 0.31 of a copy's speed where 8 to 32 rows are written, at 0.8 to 0.9
-// where 4 are; staged at 0.5 to 1. Shuffles of 24 to 96 MB by gathers of 16 bytes: 0.38 to 0.45 by ordinary stores, 0.60 to
+// where 4 are; staged at 0.5 to 0.84. Shuffles of 24 to 96 MB by gathers of 16 bytes: 0.38 to 0.45 by ordinary stores, 0.60 to
 // 0.69 past the caches.)
 inline constexpr Processor kFewStreams{128, 32, false, 4, true, false};
 

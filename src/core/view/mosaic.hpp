@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "view/pool.hpp"
-#include "view/positions.hpp"
 #include "plan/nest.hpp"
 #include "plan/program.hpp"
 #include "view/dims.hpp"
+#include "view/pool.hpp"
+#include "view/positions.hpp"
 
 namespace dnnmove::view {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "view/dims.hpp"
 #include "view/pool.hpp"
 #include "view/short_list.hpp"
-#include "view/dims.hpp"
 
 namespace dnnmove::view {
 
