@@ -94,6 +94,8 @@ def unflatten(random, array):
     axis = _spelled(random, axis, array.ndim)
 
     def cut(a):
+        if a.ndim == 0:
+            raise ValueError("no axis to cut")
         at = axis % a.ndim
         known = int(np.prod([size for size in sizes if size != -1]))
         rest = a.shape[at] // known if known else 0
