@@ -116,13 +116,13 @@ def test_one_of_thousands_of_interleaved_outputs_given_twice(twice):
     outs = [np.zeros((3, 1), "i4") for _ in range(COLUMNS)]
     outs[second] = outs[first]
     prim = dm.VariadicSplit(dm.VariadicSplit.Desc(dm.MemoryDesc.of(source), 1, [1] * COLUMNS))
-    with pytest.raises(ValueError, match=rf"dst\[{second}\] shares memory with dst\[{first}\]"):
+    with pytest.raises(ValueError, match=rf"out\[{second}\] shares memory with out\[{first}\]"):
         prim(source, out=outs)
     with pytest.raises(ValueError, match=rf"dst\[{second}\] shares memory with dst\[{first}\]"):
         prim.execute(None, {dm.ARG_SRC: source} | {dm.ARG_MULTIPLE_DST + i: out for i, out in enumerate(outs)})
     outs[second] = np.zeros((3, 1), "i4")
     outs[first] = np.lib.stride_tricks.as_strided(source[:, first:], (3, 1), (4, 4))
-    with pytest.raises(ValueError, match=rf"dst\[{first}\] shares memory with src"):
+    with pytest.raises(ValueError, match=rf"out\[{first}\] shares memory with x"):
         prim(source, out=outs)
 
 

@@ -7,8 +7,9 @@
 #include "arguments/operand.hpp"
 #include "arguments/parse.hpp"
 #include "call/operation_call.hpp"
-#include "calls/call.hpp"
+#include "calls/call_arrays.hpp"
 #include "calls/eager_docs.hpp"
+#include "calls/planned_call.hpp"
 #include "ops/ops.hpp"
 #include "python/errors.hpp"
 #include "tensors/memory.hpp"
@@ -17,8 +18,6 @@ namespace dnnmove {
 namespace {
 
 using Values = std::array<PyObject*, kMaxParameters>;
-
-PyObject* none_is_null(PyObject* object) { return object == Py_None ? nullptr : object; }
 
 // Appends a list of integers; tuples and lists of plain ints without a detour.
 void push_integers(PlanKey& key, PyObject* object, std::string_view name) {
@@ -41,123 +40,93 @@ struct Call : OperationCall {
 
 std::string shape_name(std::string_view data_name) { return std::string(data_name) + ".shape"; }
 
-[[noreturn]] void refuse_blocked(const Operand& array, const ArgumentName& name) {
-    throw ValueError(name.text() + " (" + array.memory()->desc.repr() +
-                     ") has a blocked layout: reorder it to a plain one first");
-}
-
-void check_plain(const Operand& array, const ArgumentName& name) {
-    if (array.blocked()) refuse_blocked(array, name);
-}
-
 // In a key, where a plain array has its itemsize.
 constexpr std::int64_t kBlockedKey = -1;
 
+using SingleArrays = CallArrays<OneArray, OneArray>;
+
 // A shuffle of a Memory in a blocked layout, into another of the same descriptor.
-PyObject* shuffle_blocked(Call& call, Operand& data, const Operand* out, std::string_view name) {
-    if (!keeps_memory_order(call.op)) refuse_blocked(data, name);
+class BlockedCall : public PlanWork {
+public:
+    BlockedCall(const CallPlan& plan, SingleArrays& arrays, const python::MemoryDesc& desc, int threads) noexcept
+        : PlanWork(plan, 1, threads), arrays_(arrays), desc_(desc) {}
+    void check_overlap() const {
+        const Extent extent{desc_.layout.lowest(), desc_.layout.lowest() + desc_.layout.span()};
+        const auto region = [&](const Operand& array) { return Region::solid(array.data(), extent); };
+        const auto found = find_overlap(
+            1, [&](std::size_t) { return region(arrays_.inputs[0]); }, 1, [&](std::size_t) { return region(arrays_.outs[0]); });
+        if (found) throw ValueError("out shares memory with " + std::string(arrays_.in.name));
+    }
+    bool make(NewArray& result, std::size_t) const {
+        result.make_memory(desc_);
+        return true;
+    }
+    void fetch_again(std::size_t) const { arrays_.inputs[0].fetch(arrays_.in.name, true); }
+    trace::Call watch() const {
+        trace::Call call(plan_.title(), plan_.impl_info());
+        call.add_source(desc_);
+        call.add_destination(desc_);
+        return call;
+    }
+
+private:
+    SingleArrays& arrays_;
+    const python::MemoryDesc& desc_;
+};
+
+PyObject* shuffle_blocked(Call& call, SingleArrays& arrays) {
+    const Operand& data = arrays.inputs[0];
+    if (!keeps_memory_order(call.op)) refuse_blocked(data, arrays.in.name);
     const python::MemoryDesc& desc = data.memory()->desc;
-    const Layout& layout = desc.layout;
+    if (arrays.into()) {
+        const Operand& out = arrays.outs[0];
+        check_out(out, data, "out", arrays.in.name);
+        if (out.memory() == nullptr || !(out.memory()->desc == desc)) {
+            throw ValueError("out must be a Memory of " + desc.repr() + ", as " + std::string(arrays.in.name) + " is");
+        }
+    }
     call.key.push(kBlockedKey);
-    push_layout(call.key, layout);
-    const auto plan = call.plan([&] { return plan_blocked_shuffle(call.op, call.parameters(), layout, shape_name(name)); });
-    if (out == nullptr) {
-        NewArray result;
-        result.make_memory(desc);
-        data.fetch(name, true);
-        const std::byte* const src = data.data();
-        std::byte* const dst = result.data();
-        execute(*plan, &data, 1, &src, &dst, 1, call.threads);
-        return result.finish(data).release();
-    }
-    check_out(*out, data, "out", name);
-    if (out->memory() == nullptr || !(out->memory()->desc == desc)) {
-        throw ValueError("out must be a Memory of " + desc.repr() + ", as " + std::string(name) + " is");
-    }
-    const auto begin = [&](const Operand& array) { return array.data() + layout.lowest(); };
-    if (begin(*out) < begin(data) + layout.span() && begin(data) < begin(*out) + layout.span()) {
-        throw ValueError("out shares memory with " + std::string(name));
-    }
-    const std::byte* const src = data.data();
-    std::byte* const dst = out->data();
-    execute(*plan, &data, 1, &src, &dst, 1, call.threads);
-    out->written();
-    return Py_NewRef(out->object());
+    push_layout(call.key, desc.layout);
+    const auto plan = call.plan(
+        [&] { return plan_blocked_shuffle(call.op, call.parameters(), desc.layout, shape_name(arrays.in.name)); });
+    return run_call(BlockedCall(*plan, arrays, desc, call.threads), arrays).release();
 }
 
-// Operations with one result.
-PyObject* call_single(Call& call, PyObject* data_object, PyObject* out_object, std::string_view name) {
-    Operand data;
-    Operand out;
-    out_object = none_is_null(out_object);
-    data.open(data_object, name, out_object == nullptr ? Access::read : Access::read_out);
-    const bool again = out_object != nullptr && out.open(out_object, "out", Access::write);
-    data.fetch(name, again);
-    if (out_object == nullptr) {
-        if (data.blocked()) return shuffle_blocked(call, data, nullptr, name);
-        call.push_data(data);
-        call.key.push(0);
-        const auto plan = call.plan([&] {
-            return plan_operation(call.op, call.parameters(), layout_of(data), data.itemsize(), nullptr, shape_name(name));
-        });
-        return run_single(*plan, data, nullptr, name, call.threads).release();
-    }
-    out.fetch("out", false);
-    if (data.blocked()) return shuffle_blocked(call, data, &out, name);
-    check_out(out, data, "out", name);
-    check_plain(out, "out");
+// Operations of one input: with one result, or a tuple of them.
+template <class Out>
+PyObject* call_on(Call& call, CallArrays<OneArray, Out>& arrays) {
+    const Operand& data = arrays.inputs[0];
     call.push_data(data);
-    call.key.push(1);
-    call.push_layout(out);
-    const auto plan = call.plan([&] {
-        const std::vector<ArrayLayout> outs{layout_of(out)};
-        return plan_operation(call.op, call.parameters(), layout_of(data), data.itemsize(), &outs, shape_name(name));
-    });
-    return run_single(*plan, data, &out, name, call.threads).release();
-}
-
-PyRef sequence_of(PyObject* object, const char* name) {
-    if (!PyTuple_Check(object) && !PyList_Check(object)) {
-        throw TypeError(std::string(name) + " must be a list or tuple of arrays, not " + type_name(object));
-    }
-    return checked(PySequence_Tuple(object));
-}
-
-// Operations with a tuple of results.
-PyObject* call_split(Call& call, PyObject* data_object, PyObject* out_object) {
-    Operand data;
-    out_object = none_is_null(out_object);
-    if (out_object == nullptr) {
-        data.read(data_object, "data");
-        check_plain(data, "data");
-        call.push_data(data);
-        call.key.push(0);
-        const auto plan = call.plan([&] {
-            return plan_operation(call.op, call.parameters(), layout_of(data), data.itemsize(), nullptr, "data.shape");
-        });
-        return run_split(*plan, data, nullptr, "data", call.threads).release();
-    }
-    const PyRef items = sequence_of(out_object, "out");
-    Operands outs(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
-    data.open(data_object, "data", Access::read_out);
-    const bool again = outs.open(items.get(), "out", Access::write);
-    data.fetch("data", again);
-    outs.fetch("out", again);
-    check_plain(data, "data");
-    call.push_data(data);
-    call.key.push(1 + static_cast<std::int64_t>(outs.size()));
-    for (std::size_t i = 0; i < outs.size(); ++i) {
-        const ArgumentName name("out", i);
-        check_out(outs[i], data, name, "data");
-        check_plain(outs[i], name);
-        call.push_layout(outs[i]);
+    const std::size_t count = arrays.out.size();
+    call.key.push(arrays.into() ? 1 + static_cast<std::int64_t>(count) : 0);
+    for (std::size_t i = 0; i < count; ++i) {
+        const ArgumentName name = arrays.out.name_at(i);
+        check_out(arrays.outs[i], data, name, arrays.in.name);
+        check_plain(arrays.outs[i], name);
+        call.push_layout(arrays.outs[i]);
     }
     const auto plan = call.plan([&] {
         std::vector<ArrayLayout> layouts;
-        for (std::size_t i = 0; i < outs.size(); ++i) layouts.push_back(layout_of(outs[i]));
-        return plan_operation(call.op, call.parameters(), layout_of(data), data.itemsize(), &layouts, "data.shape");
+        for (std::size_t i = 0; i < count; ++i) layouts.push_back(layout_of(arrays.outs[i]));
+        return plan_operation(call.op, call.parameters(), layout_of(data), data.itemsize(), arrays.into() ? &layouts : nullptr,
+                              shape_name(arrays.in.name));
     });
-    return run_split(*plan, data, &outs, "data", call.threads).release();
+    return PlannedCall(*plan, arrays, call.threads).run().release();
+}
+
+PyObject* call_single(Call& call, PyObject* data, PyObject* out, std::string_view name) {
+    SingleArrays arrays({name, data}, {"out", none_is_null(out)});
+    if (arrays.inputs[0].blocked()) [[unlikely]]
+        return shuffle_blocked(call, arrays);
+    return call_on(call, arrays);
+}
+
+PyObject* call_split(Call& call, PyObject* data, PyObject* out) {
+    PyRef items;
+    if (none_is_null(out) != nullptr) items = list_of_arrays(out, "out");
+    CallArrays<OneArray, ManyArrays> arrays({"data", data}, {"out", items.get()});
+    check_plain(arrays.inputs[0], "data");
+    return call_on(call, arrays);
 }
 
 // Runs `body`; what it throws becomes the Python exception. Signatures are made inside, since they may find no memory.
@@ -273,36 +242,30 @@ PyObject* call_join(Op op, const char* function, const Signature& signature, PyO
     }
     call.key.push(values[1] == nullptr ? 0 : parse_integer(values[1], "axis"));
     call.close();
-    const PyRef items = sequence_of(values[0], "arrays");
-    Operands arrays(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
-    if (arrays.size() == 0) throw ValueError("arrays must hold at least one array, but is empty");
-    PyObject* out_object = none_is_null(values[2]);
-    Operand out;
-    bool again = arrays.open(items.get(), "arrays", out_object == nullptr ? Access::read : Access::read_out);
-    if (out_object != nullptr) again = out.open(out_object, "out", Access::write) || again;
-    arrays.fetch("arrays", again);
-    call.key.push(static_cast<std::int64_t>(arrays.size()));
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const PyRef items = list_of_arrays(values[0], "arrays");
+    if (PyTuple_GET_SIZE(items.get()) == 0) throw ValueError("arrays must hold at least one array, but is empty");
+    CallArrays<ManyArrays, OneArray> arrays({"arrays", items.get()}, {"out", none_is_null(values[2])});
+    const Operands& inputs = arrays.inputs;
+    call.key.push(static_cast<std::int64_t>(inputs.size()));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
         const ArgumentName name("arrays", i);
-        check_plain(arrays[i], name);
-        if (i > 0 && !arrays[i].same_dtype(arrays[0])) refuse_dtype(arrays[i], name, arrays[0], "arrays[0]");
-        call.push_data(arrays[i]);
+        check_plain(inputs[i], name);
+        if (i > 0 && !inputs[i].same_dtype(inputs[0])) refuse_dtype(inputs[i], name, inputs[0], "arrays[0]");
+        call.push_data(inputs[i]);
     }
-    call.key.push(out_object != nullptr ? 1 : 0);
-    if (out_object != nullptr) {
-        out.fetch("out", again);
-        check_out(out, arrays[0], "out", "arrays[0]");
-        check_plain(out, "out");
-        call.push_layout(out);
+    call.key.push(arrays.into() ? 1 : 0);
+    if (arrays.into()) {
+        check_out(arrays.outs[0], inputs[0], "out", "arrays[0]");
+        check_plain(arrays.outs[0], "out");
+        call.push_layout(arrays.outs[0]);
     }
     const auto plan = call.plan([&] {
         std::vector<ArrayLayout> layouts;
-        for (std::size_t i = 0; i < arrays.size(); ++i) layouts.push_back(layout_of(arrays[i]));
-        const ArrayLayout out_layout = out_object == nullptr ? ArrayLayout{} : layout_of(out);
-        return plan_join(op, call.parameters()[0], layouts, arrays[0].itemsize(),
-                         out_object == nullptr ? nullptr : &out_layout);
+        for (std::size_t i = 0; i < inputs.size(); ++i) layouts.push_back(layout_of(inputs[i]));
+        const ArrayLayout out = arrays.into() ? layout_of(arrays.outs[0]) : ArrayLayout{};
+        return plan_join(op, call.parameters()[0], layouts, inputs[0].itemsize(), arrays.into() ? &out : nullptr);
     });
-    return run_join(*plan, arrays, out_object == nullptr ? nullptr : &out, call.threads).release();
+    return PlannedCall(*plan, arrays, call.threads).run().release();
 }
 
 PyObject* concat(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {

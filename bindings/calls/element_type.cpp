@@ -10,7 +10,7 @@
 
 #include "arguments/dlpack_types.hpp"
 #include "arguments/dtype.hpp"
-#include "calls/call.hpp"
+#include "calls/call_arrays.hpp"
 #include "python/errors.hpp"
 
 namespace py = pybind11;

@@ -157,8 +157,6 @@ void Call::add_destination(const Dims& shape, const Dims& strides, const ResultT
     destinations_.back().layout = Layout::strided(shape, strides, sources_.front().layout.itemsize);
 }
 
-void Call::add_destination_like_source() { destinations_.push_back(sources_.front()); }
-
 void Call::add_destination(const python::MemoryDesc& desc) {
     destinations_.push_back({desc.layout, PyRef::share(desc.dtype.ptr()), nullptr, {}});
 }

@@ -44,7 +44,6 @@ public:
     void add_source(const python::MemoryDesc& desc);
     // A new array of the dtype of the first source, or of `type`; strides in bytes.
     void add_destination(const Dims& shape, const Dims& strides, const ResultType* type = nullptr);
-    void add_destination_like_source();
     void add_destination(const python::MemoryDesc& desc);
 
     // Plans if need be, and copies. The plan must outlive the call.

@@ -5,10 +5,9 @@
 #include <new>
 
 #include "arguments/dtype.hpp"
-#include "calls/trace.hpp"
+#include "calls/planned_call.hpp"
 #include "chains/chain.hpp"
 #include "python/errors.hpp"
-#include "python/gil.hpp"
 #include "runtime/threads.hpp"
 #include "tensors/memory.hpp"
 #include "view/overlap.hpp"
@@ -58,7 +57,6 @@ BuiltChain::BuiltChain(const chain::Chain& chain, std::vector<MemoryDesc> srcs, 
             splits_ ? Port{onednn::kArgMultipleDst + static_cast<int>(i), "dst[" + std::to_string(i) + "]", std::move(desc)}
                     : Port{onednn::kArgDst, "dst", std::move(desc)});
     }
-    for (const ResultType& each : types_) type_list_.push_back(&each);
     for (const chain::Written& written : folded_.intermediates) {
         places_.push_back(scratch_bytes_);
         scratch_bytes_ += (written.mosaic.bytes() + kAlignment - 1) / kAlignment * kAlignment;
@@ -66,6 +64,7 @@ BuiltChain::BuiltChain(const chain::Chain& chain, std::vector<MemoryDesc> srcs, 
     title.name = "chain";
     for (const auto& step : chain.steps()) title.auxiliary += (title.auxiliary.empty() ? "steps:" : "+") + step->name();
     row_major_ = make_plans({});
+    for (const auto& plan : *row_major_) bytes_ += plan->bytes();
 }
 
 Title BuiltChain::title_of(std::size_t pass) const {
@@ -124,112 +123,78 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::plans_for(const Operand* ou
     return strided_.insert(std::move(strides), std::move(made));
 }
 
-PyRef BuiltChain::call(PyObject* x_object, PyObject* out_object) const {
-    if (chain_.joins()) return call_joined(x_object, out_object);
-    Operand x;
-    if (out_object == nullptr || out_object == Py_None) {
-        x.read(x_object, "x");
-        const auto other = for_source(x, "x");
-        return (other ? *other : *this).call_new(x);
+// A call of the chain as run_call runs it; the arrays are checked.
+template <class In, class Out>
+class BuiltChain::Call {
+public:
+    Call(const BuiltChain& built, const Plans& plans, CallArrays<In, Out>& arrays) noexcept
+        : built_(built), plans_(plans), arrays_(arrays) {}
+    std::int64_t bytes() const noexcept { return built_.bytes_; }
+    bool tunes(std::byte* const* dsts) const noexcept { return built_.tunes(plans_, dsts, threads_); }
+    void copy(const std::byte* const* srcs, std::byte* const* dsts, trace::Call* call) const {
+        built_.run_plans(plans_, srcs, dsts, threads_, call);
     }
-    if (!splits_) {
-        Operands out(1);
-        x.open(x_object, "x", Access::read_out);
-        const bool again = out[0].open(out_object, "out", Access::write);
-        x.fetch("x", again);
-        out[0].fetch("out", false);
-        const auto other = for_source(x, "x");
-        check_output(out[0], x, 0, "out");
-        return (other ? *other : *this).call_into(x, out);
+    trace::Call watch() const {
+        trace::Call call(built_.title, built_.impl_info(), built_.passes());
+        for (std::size_t i = 0; i < arrays_.inputs.size(); ++i) call.add_source(arrays_.inputs[i]);
+        for (std::size_t i = 0; i < built_.destinations.size(); ++i) {
+            const Placement& placed = plans_.front()->outputs()[i];
+            call.add_destination(placed.shape, placed.strides, built_.type(i));
+        }
+        return call;
     }
-    if (!PyTuple_Check(out_object) && !PyList_Check(out_object)) {
-        throw TypeError("out must be a list or tuple of arrays, not " + type_name(out_object));
+    void check_overlap() const { dnnmove::check_overlap(arrays_, plans_.front()->inputs(), plans_.front()->outputs()); }
+    bool make(NewArray& result, std::size_t i) const {
+        const ResultType* const type = built_.type(i);
+        if (type != nullptr) check_result_type(*type, arrays_.inputs[0]);
+        return result.make(arrays_.inputs[0], built_.destinations[i].desc.layout.dims, {}, type);
     }
-    const PyRef items = checked(PySequence_Tuple(out_object));
-    Operands outs(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
-    if (outs.size() != destinations.size()) {
-        throw ValueError("out must hold " + std::to_string(destinations.size()) + " arrays, one per branch, but holds " +
-                         std::to_string(outs.size()));
+    void fetch_again(std::size_t i) const {
+        const ArgumentName name = arrays_.in.name_at(i);
+        arrays_.inputs[i].fetch(name, true);
+        if (!built_.takes(arrays_.inputs[i], i)) built_.refuse(arrays_.inputs[i], name.text(), i);
     }
-    x.open(x_object, "x", Access::read_out);
-    const bool again = outs.open(items.get(), "out", Access::write);
-    x.fetch("x", again);
-    outs.fetch("out", again);
-    const auto other = for_source(x, "x");
-    for (std::size_t i = 0; i < outs.size(); ++i) check_output(outs[i], x, i, {"out", i});
-    return outs.size() == 0 ? items : (other ? *other : *this).call_into(x, outs);
+
+private:
+    const BuiltChain& built_;
+    const Plans& plans_;
+    CallArrays<In, Out>& arrays_;
+    int threads_ = get_num_threads();
+};
+
+template <class In, class Out>
+PyRef BuiltChain::call_on(const In& x, const Out& out) const {
+    CallArrays<In, Out> arrays(x, out);
+    std::shared_ptr<const BuiltChain> other;  // for another leading extent
+    if (!takes(arrays.inputs.data())) {
+        other = for_sources(arrays.inputs.data(), [&](std::size_t i) { return arrays.in.name_at(i).text(); });
+    }
+    const BuiltChain& built = other ? *other : *this;
+    if (!arrays.into()) return run_call(Call<In, Out>(built, *built.row_major_, arrays), arrays, destinations.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        check_output(arrays.outs[i], arrays.inputs[0], i, out.name_at(i), x.name_at(0));
+    }
+    const auto plans = built.plans_for(arrays.outs.data(), out.size());
+    return run_call(Call<In, Out>(built, *plans, arrays), arrays, destinations.size());
 }
 
-PyRef BuiltChain::call_new(Operand& x) const {
-    const int threads = get_num_threads();
-    if (folded_.passes > 1) return call_staged(*row_major_, &x, nullptr, threads);
-    const CallPlan& plan = *row_major_->front();
-    for (const ResultType& each : types_) check_result_type(each, x);
-    return splits_ ? run_split(plan, x, nullptr, "x", threads, types()) : run_single(plan, x, nullptr, "x", threads, type(0));
-}
-
-PyRef BuiltChain::call_into(Operand& x, const Operands& outs) const {
-    const int threads = get_num_threads();
-    const auto plans = plans_for(&outs[0], outs.size());
-    if (folded_.passes > 1) return call_staged(*plans, &x, &outs[0], threads);
-    return splits_ ? run_split(*plans->front(), x, &outs, "x", threads, types())
-                   : run_single(*plans->front(), x, &outs[0], "x", threads, type(0));
+PyRef BuiltChain::call(PyObject* x, PyObject* out) const {
+    out = none_is_null(out);
+    PyRef xs, outs;
+    if (chain_.joins()) xs = list_of_arrays(x, "x", sources.size(), "source");
+    if (splits_ && out != nullptr) outs = list_of_arrays(out, "out", destinations.size(), "branch");
+    const OneArray one_in{"x", x};
+    const OneArray one_out{"out", out};
+    const ManyArrays many_in{"x", xs.get()};
+    const ManyArrays many_out{"out", outs.get()};
+    if (chain_.joins()) return splits_ ? call_on(many_in, many_out) : call_on(many_in, one_out);
+    return splits_ ? call_on(one_in, many_out) : call_on(one_in, one_out);
 }
 
 void BuiltChain::check_output(const Operand& out, const Operand& x, std::size_t output, const ArgumentName& name,
                               const ArgumentName& x_name) const {
     if (const ResultType* const own = type(output)) return check_out(out, *own, name);
     check_out(out, x, name, x_name);
-}
-
-PyRef BuiltChain::call_staged(const Plans& plans, Operand* xs, const Operand* outs, int threads) const {
-    const std::size_t count = destinations.size();
-    Operand& x = xs[0];
-    std::vector<std::byte*> dsts(count);
-    std::vector<NewArray> results(outs == nullptr ? count : 0);
-    if (outs != nullptr) check_overlap(*plans.front(), xs, sources.size(), "x", outs, count);
-    bool ran_python = false;
-    for (const ResultType& each : types_) check_result_type(each, x);
-    for (std::size_t i = 0; i < count; ++i) {
-        if (outs == nullptr) {
-            ran_python = results[i].make(x, destinations[i].desc.layout.dims, {}, type(i)) || ran_python;
-            dsts[i] = results[i].data();
-        } else {
-            dsts[i] = outs[i].data();
-        }
-    }
-    std::vector<const std::byte*> srcs(sources.size());
-    for (std::size_t i = 0; i < srcs.size(); ++i) {
-        if (ran_python) {
-            xs[i].fetch(source_name(i), true);
-            if (!takes(xs[i], i)) refuse(xs[i], source_name(i).text(), i);
-        }
-        srcs[i] = xs[i].data();
-    }
-    std::optional<trace::Call> call;
-    if (trace::on()) {
-        call.emplace(title, impl_info(), passes());
-        for (std::size_t i = 0; i < srcs.size(); ++i) call->add_source(xs[i]);
-        const std::vector<Placement>& outputs = plans.front()->outputs();
-        for (std::size_t i = 0; i < count; ++i) call->add_destination(outputs[i].shape, outputs[i].strides, type(i));
-    }
-    const CallPlan& first = *plans.front();
-    if (!call && plans.size() == 1 && first.bytes() <= kKeepGil && !first.tunes(dsts.data(), count, threads)) {
-        run_plans(plans, srcs.data(), dsts.data(), threads, nullptr);
-    } else {
-        const torch_tensors::OnItsThreads team(x.kind() == Operand::Kind::torch);
-        const ReleasedGil released;
-        run_plans(plans, srcs.data(), dsts.data(), threads, call ? &*call : nullptr);
-    }
-    if (call) call->finish();
-    for (std::size_t i = 0; outs != nullptr && i < count; ++i) outs[i].written();
-    const auto result = [&](std::size_t i) { return outs == nullptr ? results[i].finish(x) : PyRef::share(outs[i].object()); };
-    if (!splits_) return result(0);
-    PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
-    for (std::size_t i = 0; i < count; ++i) {
-        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), result(i).release());
-    }
-    return tuple;
 }
 
 void BuiltChain::FreeScratch::operator()(std::byte* block) const noexcept {
@@ -251,6 +216,14 @@ BuiltChain::~BuiltChain() { Scratch(spare_.exchange(nullptr)); }
 
 void BuiltChain::run_plans(const Plans& plans, const std::byte* const* srcs, std::byte* const* dsts, int threads,
                            trace::Call* call) const {
+    const auto run = [&](const CallPlan& plan, const std::byte* const* from, std::byte* const* to, std::size_t count) {
+        PlanWork work(plan, count, threads);
+        if (work.bytes() > 0) work.copy(from, to, call);
+    };
+    if (places_.empty()) {
+        for (const auto& plan : plans) run(*plan, srcs, dsts, destinations.size());
+        return;
+    }
     Scratch scratch = take_scratch();
     std::vector<const std::byte*> from(srcs, srcs + sources.size());
     std::vector<std::byte*> to(dsts, dsts + destinations.size());
@@ -258,14 +231,7 @@ void BuiltChain::run_plans(const Plans& plans, const std::byte* const* srcs, std
         from.push_back(scratch.get() + place);
         to.push_back(scratch.get() + place);
     }
-    for (const auto& plan : plans) {
-        if (plan->bytes() == 0) continue;
-        if (call != nullptr) {
-            call->run(*plan, from.data(), to.data(), threads);
-        } else {
-            plan->program(from.data(), to.data(), to.size(), threads).execute(from.data(), to.data(), threads);
-        }
-    }
+    for (const auto& plan : plans) run(*plan, from.data(), to.data(), to.size());
     give_back(std::move(scratch));
 }
 
@@ -273,11 +239,13 @@ void BuiltChain::run(const std::byte* const* srcs, std::byte* const* dsts, const
     run_plans(*row_major_, srcs, dsts, get_num_threads(), call);
 }
 
-bool BuiltChain::tunes(std::byte* const* dsts) const noexcept {
+bool BuiltChain::tunes(const Plans& plans, std::byte* const* dsts, int threads) const noexcept {
     // The intermediates, where there are any, have the best alignment.
-    const auto measures = [&](const auto& plan) { return plan->tunes(dsts, destinations.size(), get_num_threads()); };
-    return std::any_of(row_major_->begin(), row_major_->end(), measures);
+    const auto measures = [&](const auto& plan) { return plan->tunes(dsts, destinations.size(), threads); };
+    return tune_ && std::any_of(plans.begin(), plans.end(), measures);
 }
+
+bool BuiltChain::tunes(std::byte* const* dsts) const noexcept { return tunes(*row_major_, dsts, get_num_threads()); }
 
 std::string BuiltChain::impl_info() const { return row_major_->front()->impl_info(); }
 

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "calls/call.hpp"
+#include "calls/call_arrays.hpp"
 #include "calls/element_type.hpp"
+#include "call/call_plan.hpp"
 #include "chain/chain.hpp"
 #include "chain/fold.hpp"
 #include "primitives/executable.hpp"
@@ -32,12 +33,16 @@ public:
     // None, an array or, where the chain splits, a sequence of arrays, of any strides. One result, or a tuple.
     // Of several sources x is a sequence of as many.
     PyRef call(PyObject* x, PyObject* out) const;
-    // The chain that runs `x`: this one (null), or the same steps on x's leading extent. ValueError, which
-    // calls x `name`, where neither can.
-    std::shared_ptr<const BuiltChain> for_source(const Operand& x, std::string_view name) const;
-    // The same of all sources; `name` gives the name of one.
+    // Do `xs`, one for each source, lie as the sources do?
+    bool takes(const Operand* xs) const {
+        std::size_t i = 0;
+        while (i < sources.size() && takes(xs[i], i)) ++i;
+        return i == sources.size();
+    }
+    // The chain that runs `xs`, which this one does not take: the same steps on their leading extent. ValueError, which
+    // calls them as `name` does, where it cannot be had.
     using Names = std::function<std::string(std::size_t)>;
-    std::shared_ptr<const BuiltChain> for_sources(const Operands& xs, const Names& name) const;
+    std::shared_ptr<const BuiltChain> for_sources(const Operand* xs, const Names& name) const;
 
     const chain::Chain& chain() const { return chain_; }
     std::size_t max_nests() const { return max_nests_; }
@@ -68,32 +73,29 @@ private:
     Scratch take_scratch() const;
     void give_back(Scratch block) const noexcept;
 
-    // Of all outputs; null where they are the source's.
-    const ResultType* const* types() const { return types_.empty() ? nullptr : type_list_.data(); }
+    template <class In, class Out>
+    class Call;
+    template <class In, class Out>
+    PyRef call_on(const In& x, const Out& out) const;
+
+    // Null where it is the source's.
     const ResultType* type(std::size_t output) const { return types_.empty() ? nullptr : &types_[output]; }
     // Writeable, of the output's dtype.
     void check_output(const Operand& out, const Operand& x, std::size_t output, const ArgumentName& name,
-                      const ArgumentName& x_name = "x") const;
+                      const ArgumentName& x_name) const;
     Title title_of(std::size_t pass) const;
     // `strides` in bytes, one list per output; empty where all are row-major.
     std::shared_ptr<const Plans> make_plans(const std::vector<Dims>& strides) const;
     // The plans for these outputs; ValueError where a shape is wrong or one overlaps itself.
     std::shared_ptr<const Plans> plans_for(const Operand* outs, std::size_t count) const;
-    // x lies as the source does; `outs` are checked for that they can be written and hold its dtype.
-    PyRef call_new(Operand& x) const;
-    PyRef call_into(Operand& x, const Operands& outs) const;
-    PyRef call_joined(PyObject* x, PyObject* out) const;
-    bool takes(const Operand& x, std::size_t source = 0) const;
+    bool takes(const Operand& x, std::size_t source) const;
     // Whether x could lie as the source does but for its leading extent, which is another.
-    bool resizable(const Operand& x, std::size_t source = 0) const;
+    bool resizable(const Operand& x, std::size_t source) const;
     // This chain for sources of these layouts, of another leading extent; errors call that of source `other` `named`.
     std::shared_ptr<const BuiltChain> resized(std::vector<Dims> key, std::vector<view::Source> layouts, std::size_t other,
                                               const std::string& named) const;
-    [[noreturn]] void refuse(const Operand& x, const std::string& name, std::size_t source = 0) const;
-    // Any number of sources, of which there are as many as the chain has; `outs` are checked, or null.
-    PyRef call_staged(const Plans& plans, Operand* xs, const Operand* outs, int threads) const;
-    // "x", or "x[3]" where there are several.
-    ArgumentName source_name(std::size_t i) const;
+    [[noreturn]] void refuse(const Operand& x, const std::string& name, std::size_t source) const;
+    bool tunes(const Plans& plans, std::byte* const* dsts, int threads) const noexcept;
     // Without the GIL or with it; throws std::bad_alloc only. `call` as run() takes it.
     void run_plans(const Plans& plans, const std::byte* const* srcs, std::byte* const* dsts, int threads,
                    trace::Call* call) const;
@@ -105,8 +107,8 @@ private:
     chain::Folded folded_;
     std::vector<std::int64_t> places_;  // of the intermediates within the scratch memory, bytes
     std::int64_t scratch_bytes_ = 0;
+    std::int64_t bytes_ = 0;  // written by all passes
     std::vector<ResultType> types_;  // of the outputs; empty where all are the source's
-    std::vector<const ResultType*> type_list_;
     std::shared_ptr<const Plans> row_major_;
     mutable std::atomic<std::byte*> spare_{nullptr};  // owned
     mutable Recent<std::vector<Dims>, Plans> strided_;         // by the strides of all outputs

@@ -79,7 +79,7 @@ std::shared_ptr<const BuiltChain> for_arguments(const BuiltChain& built, PyObjec
     for (std::size_t i = 0; i < count; ++i)
         again = xs[i].open(objects[i].get(), name(i), Access::describe) || again;  // contents: execute_arguments
     for (std::size_t i = 0; i < count; ++i) xs[i].fetch(name(i), again);
-    return built.chain().joins() ? built.for_sources(xs, name) : built.for_source(xs[0], name(0));
+    return built.takes(xs.data()) ? nullptr : built.for_sources(xs.data(), name);
 }
 
 PyObject* execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {

@@ -69,29 +69,21 @@ bool BuiltChain::resizable(const Operand& x, std::size_t source) const {
            !differing(shape, x.strides(), resized_strides(layout, shape[0]));
 }
 
-std::shared_ptr<const BuiltChain> BuiltChain::for_source(const Operand& x, std::string_view name) const {
-    if (takes(x)) return nullptr;
-    if (!resizable(x)) refuse(x, std::string(name));
-    Dims shape = list(x.shape());
-    Dims strides = list(x.strides());
-    return resized({shape, strides}, {{shape, strides}}, 0, std::string(name) + ".shape[0]");
-}
-
-std::shared_ptr<const BuiltChain> BuiltChain::for_sources(const Operands& xs, const Names& name) const {
+std::shared_ptr<const BuiltChain> BuiltChain::for_sources(const Operand* xs, const Names& name) const {
+    const std::size_t count = sources.size();
     std::size_t other = 0;  // the first that does not lie as the chain was built for
-    while (other < xs.size() && takes(xs[other], other)) ++other;
-    if (other == xs.size()) return nullptr;
+    while (takes(xs[other], other)) ++other;
     const std::int64_t extent = xs[other].ndim() == 0 ? 0 : xs[other].shape()[0];
     Dims key{extent};
     std::vector<view::Source> layouts;
-    for (std::size_t i = 0; i < xs.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         const bool as_built = takes(xs[i], i);
         if (!as_built && !resizable(xs[i], i)) refuse(xs[i], name(i), i);
         key.insert(key.end(), xs[i].strides().begin(), xs[i].strides().end());
         layouts.push_back({list(xs[i].shape()), list(xs[i].strides())});
     }
     const std::string named = name(other) + ".shape[0]";
-    for (std::size_t i = 0; i < xs.size() && !chain_.fixes_leading(); ++i) {
+    for (std::size_t i = 0; i < count && !chain_.fixes_leading(); ++i) {
         if (layouts[i].shape[0] == extent) continue;
         throw ValueError(named + " is " + std::to_string(extent) + ", but " + name(i) + ".shape[0] is " +
                          std::to_string(layouts[i].shape[0]) +

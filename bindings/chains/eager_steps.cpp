@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "calls/call.hpp"
 #include "chains/step_arrays.hpp"
 #include "python/errors.hpp"
 #include "tensors/memory.hpp"

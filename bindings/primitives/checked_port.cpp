@@ -5,7 +5,6 @@
 
 #include "python/errors.hpp"
 #include "tensors/memory.hpp"
-#include "view/disjoint.hpp"
 
 namespace dnnmove {
 
@@ -60,50 +59,6 @@ void CheckedPort::check_destination(const Operand& out, const ArgumentName& name
     check(out, name);
     if (!out.writeable()) throw ValueError(name.text() + " is read-only: it must be writeable");
     if (self_overlaps) throw ValueError(name.text() + " has elements that share memory: it cannot be written");
-}
-
-bool meet(const CheckedPort& a, const Operand& x, const CheckedPort& b, const Operand& y) {
-    const auto address = [](const Operand& operand) { return reinterpret_cast<std::intptr_t>(operand.data()); };
-    if (a.extent.low == a.extent.high || b.extent.low == b.extent.high) return false;
-    if (address(x) + a.extent.high <= address(y) + b.extent.low) return false;
-    if (address(y) + b.extent.high <= address(x) + a.extent.low) return false;
-    return a.blocked || b.blocked || overlap(x.footprint(), y.footprint());
-}
-
-void check_apart(const std::vector<CheckedPort>& sources, const Operands& srcs, const std::vector<CheckedPort>& destinations,
-                 const Operands& dsts) {
-    const auto refuse = [&](std::size_t k, const CheckedPort& other, const char* why) {
-        throw ValueError(destinations[k].port->name + " shares memory with " + other.port->name + why);
-    };
-    constexpr const char* kInPlace = ": in-place is not possible";
-    if ((srcs.size() + dsts.size()) * dsts.size() <= kFewPairs) {
-        for (std::size_t k = 0; k < dsts.size(); ++k) {
-            for (std::size_t i = 0; i < srcs.size(); ++i) {
-                if (meet(sources[i], srcs[i], destinations[k], dsts[k])) refuse(k, sources[i], kInPlace);
-            }
-        }
-        for (std::size_t k = 1; k < dsts.size(); ++k) {
-            for (std::size_t i = 0; i < k; ++i) {
-                if (meet(destinations[i], dsts[i], destinations[k], dsts[k])) refuse(k, destinations[i], "");
-            }
-        }
-        return;
-    }
-    const auto regions_of = [](const std::vector<CheckedPort>& ports, const Operands& operands) {
-        std::vector<Region> regions;
-        regions.reserve(ports.size());
-        for (std::size_t i = 0; i < ports.size(); ++i) {
-            const Operand& operand = operands[i];
-            regions.push_back(ports[i].blocked ? Region::solid(operand.data(), ports[i].extent)
-                                               : Region::of(operand.footprint(), ports[i].extent));
-        }
-        return regions;
-    };
-    const std::vector<Region> written = regions_of(destinations, dsts);
-    if (const auto found = find_shared(regions_of(sources, srcs), written)) {
-        refuse(found->second, sources[found->first], kInPlace);
-    }
-    if (const auto found = find_shared(written)) refuse(found->second, destinations[found->first], "");
 }
 
 }  // namespace dnnmove

@@ -4,12 +4,11 @@
 #include "python/numpy_api.hpp"
 
 #include <string>
-#include <vector>
 
 #include "arguments/operand.hpp"
-#include "calls/call.hpp"
+#include "calls/call_arrays.hpp"
 #include "primitives/executable.hpp"
-#include "view/overlap.hpp"
+#include "view/disjoint.hpp"
 
 namespace dnnmove {
 
@@ -32,16 +31,15 @@ struct CheckedPort {
     }
     // The same where it cannot be written, too.
     void check_destination(const Operand& out, const ArgumentName& name) const;
+    // Where the bytes of an operand that matches lie.
+    Region region(const Operand& operand) const noexcept {
+        if (blocked) [[unlikely]]
+            return Region::solid(operand.data(), extent);
+        return Region::of(operand.footprint(), extent);
+    }
 
 private:
     [[noreturn]] void refuse(const Operand& operand, const ArgumentName& name) const;
 };
-
-// Whether x, passed for a, and y, passed for b, share a byte.
-bool meet(const CheckedPort& a, const Operand& x, const CheckedPort& b, const Operand& y);
-
-// ValueError where a destination shares a byte with a source or with another destination.
-void check_apart(const std::vector<CheckedPort>& sources, const Operands& srcs, const std::vector<CheckedPort>& destinations,
-                 const Operands& dsts);
 
 }  // namespace dnnmove

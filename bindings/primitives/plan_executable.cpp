@@ -1,19 +1,14 @@
 // The executable of the native primitives: one plan.
 #include "primitives/plan_executable.hpp"
 
-#include "calls/trace.hpp"
+#include "calls/planned_call.hpp"
 #include "runtime/threads.hpp"
 
 namespace dnnmove {
 
 void PlanExecutable::run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream*, trace::Call* call) const {
-    if (plan_->bytes() == 0) return;
-    const int threads = get_num_threads();
-    if (call != nullptr) {
-        call->run(*plan_, srcs, dsts, threads);
-        return;
-    }
-    plan_->program(srcs, dsts, destinations.size(), threads).execute(srcs, dsts, threads);
+    const PlanWork work(*plan_, destinations.size(), get_num_threads());
+    if (work.bytes() > 0) work.copy(srcs, dsts, call);
 }
 
 bool PlanExecutable::tunes(std::byte* const* dsts) const noexcept {

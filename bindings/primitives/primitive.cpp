@@ -13,12 +13,11 @@
 
 #include "arguments/operand.hpp"
 #include "arguments/parse.hpp"
-#include "calls/call.hpp"
+#include "calls/call_arrays.hpp"
 #include "calls/element_type.hpp"
-#include "calls/trace.hpp"
+#include "calls/run_call.hpp"
 #include "primitives/checked_port.hpp"
 #include "python/errors.hpp"
-#include "python/gil.hpp"
 #include "python/html.hpp"
 
 namespace py = pybind11;
@@ -70,30 +69,75 @@ struct State {
     }
     const ResultType* result_type(std::size_t destination) const { return types.empty() ? nullptr : &types[destination]; }
 
-    void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream) const {
-        if (trace::on()) [[unlikely]] {
-            run_traced(srcs, dsts, stream);
-            return;
-        }
-        if (bytes <= kKeepGil && !executable->tunes(dsts)) {
-            executable->run(srcs, dsts, stream, nullptr);
-            return;
-        }
-        const ReleasedGil released;
-        executable->run(srcs, dsts, stream, nullptr);
+    bool splits() const { return destinations.size() != 1 || destinations[0].port->arg >= onednn::kArgMultipleDst; }
+};
+
+// ValueError where a destination shares a byte with a source or with another destination. `in` and `out` name them.
+template <class Srcs, class In, class Dsts, class Out>
+void check_overlap(const State& state, const Srcs& srcs, const In& in, const Dsts& dsts, const Out& out) {
+    const auto found = find_overlap(
+        srcs.size(), [&](std::size_t i) { return state.sources[i].region(srcs[i]); }, dsts.size(),
+        [&](std::size_t i) { return state.destinations[i].region(dsts[i]); });
+    if (!found) return;
+    throw ValueError(out(found->out) + " shares memory with " +
+                     (found->with_input ? in(found->other) + ": in-place is not possible" : out(found->other)));
+}
+
+// A primitive's work.
+class PrimitiveWork {
+public:
+    // `stream` may be null.
+    PrimitiveWork(const State& state, const onednn::Stream* stream) noexcept : state_(state), stream_(stream) {}
+    std::int64_t bytes() const noexcept { return state_.bytes; }
+    bool tunes(std::byte* const* dsts) const noexcept { return state_.executable->tunes(dsts); }
+    void copy(const std::byte* const* srcs, std::byte* const* dsts, trace::Call* call) const {
+        state_.executable->run(srcs, dsts, stream_, call);
     }
-    [[gnu::cold, gnu::noinline]] void run_traced(const std::byte* const* srcs, std::byte* const* dsts,
-                                                 const onednn::Stream* stream) const {
-        if (bytes == 0) return;
-        trace::Call call(executable->title, executable->impl_info(), executable->passes());
-        for (const Port& port : executable->sources) call.add_source(port.desc);
-        for (const Port& port : executable->destinations) call.add_destination(port.desc);
-        {
-            const ReleasedGil released;
-            executable->run(srcs, dsts, stream, &call);
-        }
-        call.finish();
+    trace::Call watch() const {
+        const Executable& executable = *state_.executable;
+        trace::Call call(executable.title, executable.impl_info(), executable.passes());
+        for (const Port& port : executable.sources) call.add_source(port.desc);
+        for (const Port& port : executable.destinations) call.add_destination(port.desc);
+        return call;
     }
+
+protected:
+    const State& state_;
+
+private:
+    const onednn::Stream* stream_;
+};
+
+// prim(x, *, out=None); the arrays are checked.
+template <class Out>
+class PrimitiveCall : public PrimitiveWork {
+public:
+    PrimitiveCall(const State& state, CallArrays<OneArray, Out>& arrays) noexcept
+        : PrimitiveWork(state, nullptr), arrays_(arrays) {}
+    void check_overlap() const {
+        const auto named = [](const auto& given) { return [&](std::size_t i) { return given.name_at(i).text(); }; };
+        dnnmove::check_overlap(state_, arrays_.inputs, named(arrays_.in), arrays_.outs, named(arrays_.out));
+    }
+    bool make(NewArray& result, std::size_t i) const {
+        const CheckedPort& port = state_.destinations[i];
+        const Layout& layout = port.port->desc.layout;
+        const Operand& like = arrays_.inputs[0];
+        if (like.memory() != nullptr || layout.blocked()) {
+            result.make_memory(port.port->desc);
+            return true;
+        }
+        const ResultType* const type = state_.result_type(i);
+        if (type != nullptr) check_result_type(*type, like);
+        return result.make(like, layout.dims, port.c_contiguous ? std::span<const std::int64_t>{} : layout.strides, type);
+    }
+    void fetch_again(std::size_t i) const {
+        const ArgumentName name = arrays_.in.name_at(i);
+        arrays_.inputs[i].fetch(name, true);
+        state_.sources[i].check(arrays_.inputs[i], name);
+    }
+
+private:
+    CallArrays<OneArray, Out>& arrays_;
 };
 
 struct Primitive {
@@ -104,105 +148,22 @@ struct Primitive {
 
 const State& state_of(PyObject* self) { return *reinterpret_cast<Primitive*>(self)->state; }
 
-// See NewArray::make.
-bool make_result(NewArray& result, const CheckedPort& port, const Operand& like, const ResultType* type) {
-    const Layout& layout = port.port->desc.layout;
-    if (like.memory() != nullptr || layout.blocked()) {
-        result.make_memory(port.port->desc);
-        return true;
-    }
-    if (type != nullptr) check_result_type(*type, like);
-    return result.make(like, layout.dims, port.c_contiguous ? std::span<const std::int64_t>{} : layout.strides, type);
-}
-
-// prim(x, *, out=None)
-PyObject* call_one(const State& state, PyObject* x_object, PyObject* out_object) {
-    const CheckedPort& destination = state.destinations[0];
-    Operand x;
-    if (out_object != nullptr) {
-        Operand out;
-        x.open(x_object, "x", Access::read_out);
-        const bool again = out.open(out_object, "out", Access::write);
-        x.fetch("x", again);
-        out.fetch("out", false);
-        state.sources[0].check(x, "x");
-        if (!destination.matches(out) && !destination.blocked && !out.blocked() && !x.blocked() &&
-            overlap(x.footprint(), out.footprint())) {
-            throw ValueError("out shares memory with x, and does not lie as " + destination.port->desc.repr());
+template <class Out>
+PyRef call_primitive(const State& state, PyObject* x, const Out& out) {
+    CallArrays<OneArray, Out> arrays({"x", x}, out);
+    const Operand& source = arrays.inputs[0];
+    state.sources[0].check(source, "x");
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const CheckedPort& destination = state.destinations[i];
+        const Operand& each = arrays.outs[i];
+        const ArgumentName name = out.name_at(i);
+        if (!destination.matches(each) && !destination.blocked && !each.blocked() && !source.blocked() &&
+            overlap(source.footprint(), each.footprint())) {
+            throw ValueError(name.text() + " shares memory with x, and does not lie as " + destination.port->desc.repr());
         }
-        destination.check_destination(out, "out");
-        if (meet(state.sources[0], x, destination, out)) throw ValueError("out shares memory with x: in-place is not possible");
-        const std::byte* const src = x.data();
-        std::byte* const dst = out.data();
-        state.run(&src, &dst, nullptr);
-        out.written();
-        return Py_NewRef(out_object);
+        destination.check_destination(each, name);
     }
-    x.read(x_object, "x");
-    state.sources[0].check(x, "x");
-    NewArray result;
-    if (make_result(result, destination, x, state.result_type(0))) {
-        x.fetch("x", true);
-        state.sources[0].check(x, "x");
-    }
-    const std::byte* const src = x.data();
-    std::byte* const dst = result.data();
-    state.run(&src, &dst, nullptr);
-    return result.finish(x).release();
-}
-
-PyObject* call_many(const State& state, PyObject* x, PyObject* out_object) {
-    const std::size_t count = state.destinations.size();
-    Operands source(1);
-    std::vector<std::byte*> dsts(count);
-    if (out_object != nullptr) {
-        if (!PyTuple_Check(out_object) && !PyList_Check(out_object)) {
-            throw TypeError("out must be a list or tuple of arrays, not " + type_name(out_object));
-        }
-        const PyRef items = checked(PySequence_Tuple(out_object));
-        if (static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())) != count) {
-            throw ValueError("out must hold " + std::to_string(count) + " arrays, one per part, but holds " +
-                             std::to_string(PyTuple_GET_SIZE(items.get())));
-        }
-        Operands outs(count);
-        source[0].open(x, "x", Access::read_out);
-        const bool again = outs.open(items.get(), "out", Access::write);
-        source[0].fetch("x", again);
-        outs.fetch("out", again);
-        state.sources[0].check(source[0], "x");
-        for (std::size_t i = 0; i < count; ++i) {
-            state.destinations[i].check_destination(outs[i], {"out", i});
-            dsts[i] = outs[i].data();
-        }
-        check_apart(state.sources, source, state.destinations, outs);
-        const std::byte* const src = source[0].data();
-        state.run(&src, dsts.data(), nullptr);
-        for (std::size_t i = 0; i < count; ++i) outs[i].written();
-        return PyRef(items).release();
-    }
-    source[0].read(x, "x");
-    state.sources[0].check(source[0], "x");
-    std::vector<NewArray> results(count);
-    bool ran_python = false;
-    for (std::size_t i = 0; i < count; ++i) {
-        ran_python = make_result(results[i], state.destinations[i], source[0], state.result_type(i)) || ran_python;
-        dsts[i] = results[i].data();
-    }
-    if (ran_python) {
-        source[0].fetch("x", true);
-        state.sources[0].check(source[0], "x");
-    }
-    const std::byte* const src = source[0].data();
-    state.run(&src, dsts.data(), nullptr);
-    const PyRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
-    for (std::size_t i = 0; i < count; ++i) {
-        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), results[i].finish(source[0]).release());
-    }
-    return PyRef(tuple).release();
-}
-
-bool is_split(const State& state) {
-    return state.destinations.size() != 1 || state.destinations[0].port->arg >= onednn::kArgMultipleDst;
+    return run_call(PrimitiveCall<Out>(state, arrays), arrays, state.destinations.size());
 }
 
 PyObject* primitive_call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) noexcept {
@@ -210,9 +171,11 @@ PyObject* primitive_call(PyObject* self, PyObject* const* args, std::size_t flag
         const State& state = state_of(self);
         std::array<PyObject*, kMaxParameters> values;
         state.type->call.parse(args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), keywords, values);
-        PyObject* out = values[1] == Py_None ? nullptr : values[1];
-        if (is_split(state)) return call_many(state, values[0], out);
-        return call_one(state, values[0], out);
+        PyObject* const out = none_is_null(values[1]);
+        if (!state.splits()) return call_primitive(state, values[0], OneArray{"out", out}).release();
+        PyRef items;
+        if (out != nullptr) items = list_of_arrays(out, "out", state.destinations.size(), "part");
+        return call_primitive(state, values[0], ManyArrays{"out", items.get()}).release();
     } catch (...) {
         return set_python_error();
     }
@@ -259,8 +222,8 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
             throw TypeError(
                 "args key (" + short_repr(PyTuple_GET_ITEM(item, 0)) + ") must be an argument's number: " +
                 (state.sources[0].port->arg == onednn::kArgMultipleSrc
-                     ? std::string("ARG_MULTIPLE_SRC + i, or ") + (is_split(state) ? "ARG_MULTIPLE_DST + i" : "ARG_DST")
-                 : is_split(state)                               ? "ARG_SRC, or ARG_MULTIPLE_DST + i"
+                     ? std::string("ARG_MULTIPLE_SRC + i, or ") + (state.splits() ? "ARG_MULTIPLE_DST + i" : "ARG_DST")
+                 : state.splits()                                ? "ARG_SRC, or ARG_MULTIPLE_DST + i"
                  : state.sources[0].port->arg == onednn::kArgSrc ? "ARG_SRC or ARG_DST"
                                                                  : "ARG_DIFF_DST or ARG_DIFF_SRC"));
         }
@@ -280,31 +243,34 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
         }
         values[k] = PyRef::share(PyTuple_GET_ITEM(item, 1));
     }
+    struct Arguments {
+        const std::vector<CheckedPort>& ports;
+        const PyRef* values;
+        std::size_t size() const { return ports.size(); }
+        PyObject* object_at(std::size_t i) const { return values[i].get(); }
+        ArgumentName name_at(std::size_t i) const { return ports[i].label; }
+    };
+    for (std::size_t k = 0; k < count; ++k) {
+        if (!values[k]) throw ValueError("args lacks " + port(k).label);
+    }
+    const Arguments in{state.sources, values.data()};
+    const Arguments out{state.destinations, values.data() + source_count};
     Operands srcs(source_count);
     Operands dsts(count - source_count);
-    std::vector<const std::byte*> from(srcs.size());
-    std::vector<std::byte*> to(dsts.size());
-    const auto operand_of = [&](std::size_t k) -> Operand& { return k < source_count ? srcs[k] : dsts[k - source_count]; };
-    bool again = false;
-    for (std::size_t k = 0; k < count; ++k) {
-        const std::string& name = port(k).label;
-        if (!values[k]) throw ValueError("args lacks " + name);
-        again = operand_of(k).open(values[k].get(), name, k < source_count ? Access::read_out : Access::write) || again;
+    read_arrays(in, srcs, Access::read_out, out, dsts);
+    CallList<const std::byte*> from(srcs.size());
+    CallList<std::byte*> to(dsts.size());
+    for (std::size_t i = 0; i < srcs.size(); ++i) {
+        state.sources[i].check(srcs[i], in.name_at(i));
+        from[i] = srcs[i].data();
     }
-    for (std::size_t k = 0; k < count; ++k) {
-        const std::string& name = port(k).label;
-        Operand& operand = operand_of(k);
-        operand.fetch(name, again);
-        if (k < source_count) {
-            port(k).check(operand, name);
-            from[k] = operand.data();
-        } else {
-            port(k).check_destination(operand, name);
-            to[k - source_count] = operand.data();
-        }
+    for (std::size_t i = 0; i < dsts.size(); ++i) {
+        state.destinations[i].check_destination(dsts[i], out.name_at(i));
+        to[i] = dsts[i].data();
     }
-    check_apart(state.sources, srcs, state.destinations, dsts);
-    state.run(from.data(), to.data(), on);
+    const auto named = [](const std::vector<CheckedPort>& ports) { return [&](std::size_t i) { return ports[i].port->name; }; };
+    check_overlap(state, srcs, named(state.sources), dsts, named(state.destinations));
+    run_work(PrimitiveWork(state, on), srcs[0].kind() == Operand::Kind::torch, from.data(), to.data());
     for (std::size_t i = 0; i < dsts.size(); ++i) dsts[i].written();
 }
 

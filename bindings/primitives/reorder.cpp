@@ -4,10 +4,8 @@
 #include "arguments/dtype.hpp"
 #include "call/operation.hpp"
 #include "call/plan_cache.hpp"
-#include "calls/call.hpp"
-#include "calls/trace.hpp"
+#include "calls/planned_call.hpp"
 #include "layout/transfer.hpp"
-#include "python/gil.hpp"
 #include "python/objects.hpp"
 #include "runtime/error.hpp"
 #include "runtime/isa.hpp"
@@ -44,6 +42,22 @@ PlanInUse plan_reorder(const Layout& from, const Layout& to, const MemoryDesc& t
     });
 }
 
+class ReorderWork : public PlanWork {
+public:
+    ReorderWork(const CallPlan& plan, const MemoryDesc& from, const MemoryDesc& to) noexcept
+        : PlanWork(plan, 1, get_num_threads()), from_(from), to_(to) {}
+    trace::Call watch() const {
+        trace::Call call(kTitle, native_name(best_isa()));
+        call.add_source(from_);
+        call.add_destination(to_);
+        return call;
+    }
+
+private:
+    const MemoryDesc& from_;
+    const MemoryDesc& to_;
+};
+
 void reorder(const py::object& src_mem, const py::object& dst_mem, const py::object& on) {
     const auto& src = to_object<Memory>(src_mem, "src_mem", "Memory");
     const auto& dst = to_object<Memory>(dst_mem, "dst_mem", "Memory");
@@ -61,26 +75,13 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
     if (dst.readonly) throw ValueError("dst_mem is read-only");
     const PlanInUse plan = plan_reorder(from, to, dst.desc);
     if (share_bytes(src, dst)) throw ValueError("dst_mem shares bytes with src_mem: in-place reordering is not possible");
-    const int threads = get_num_threads();
     const std::byte* source = src.data;
     std::byte* destination = dst.data;
     // Held here too: another thread may give a Memory other bytes meanwhile.
     const py::object source_owner = src.owner;
     const py::object destination_owner = dst.owner;
-    std::optional<trace::Call> call;
-    if (trace::on() && !from.empty()) {
-        call.emplace(kTitle, native_name(best_isa()));
-        call->add_source(src.desc);
-        call->add_destination(dst.desc);
-    }
-    if (call) {
-        const ReleasedGil released;
-        call->run(*plan, &source, &destination, threads);
-    } else {
-        execute_untraced(*plan, false, &source, &destination, 1, threads);
-    }
+    run_work(ReorderWork(*plan, src.desc, dst.desc), false, &source, &destination);
     dst.written();
-    if (call) call->finish();
 }
 
 }  // namespace
