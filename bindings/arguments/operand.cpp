@@ -7,10 +7,10 @@
 
 #include "arguments/descr.hpp"
 #include "arguments/dlpack_types.hpp"
+#include "array/dims.hpp"
 #include "python/errors.hpp"
 #include "tensors/memory.hpp"
 #include "tensors/memory_owner.hpp"
-#include "view/dims.hpp"
 
 namespace dnnmove {
 namespace {

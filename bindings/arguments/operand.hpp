@@ -12,10 +12,10 @@
 #include <string_view>
 
 #include "arguments/torch_tensors.hpp"
+#include "array/overlap.hpp"
 #include "dlpack/dlpack.h"
 #include "python/errors.hpp"
 #include "python/pyref.hpp"
-#include "view/overlap.hpp"
 
 namespace dnnmove {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "view/dims.hpp"
+#include "array/dims.hpp"
 
 namespace dnnmove {
 

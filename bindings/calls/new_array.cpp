@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "arguments/dlpack_types.hpp"
+#include "array/dims.hpp"
 #include "calls/element_type.hpp"
 #include "calls/result_memory.hpp"
 #include "python/errors.hpp"
 #include "tensors/dlpack_export.hpp"
 #include "tensors/memory.hpp"
-#include "view/dims.hpp"
 
 namespace dnnmove {
 namespace {

@@ -23,11 +23,11 @@
 #include <vector>
 
 #include "arguments/torch_tensors.hpp"
+#include "array/disjoint.hpp"
 #include "calls/call_arrays.hpp"
 #include "calls/new_array.hpp"
 #include "calls/trace.hpp"
 #include "python/gil.hpp"
-#include "view/disjoint.hpp"
 
 namespace dnnmove {
 

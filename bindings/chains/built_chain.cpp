@@ -5,12 +5,12 @@
 #include <new>
 
 #include "arguments/dtype.hpp"
+#include "array/overlap.hpp"
 #include "calls/planned_call.hpp"
 #include "chains/chain.hpp"
 #include "python/errors.hpp"
 #include "runtime/threads.hpp"
 #include "tensors/memory.hpp"
-#include "view/overlap.hpp"
 
 namespace py = pybind11;
 

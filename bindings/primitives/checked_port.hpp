@@ -6,9 +6,9 @@
 #include <string>
 
 #include "arguments/operand.hpp"
+#include "array/disjoint.hpp"
 #include "calls/call_arrays.hpp"
 #include "primitives/executable.hpp"
-#include "view/disjoint.hpp"
 
 namespace dnnmove {
 

@@ -3,8 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "array/dims.hpp"
 #include "python/errors.hpp"
-#include "view/dims.hpp"
 
 namespace dnnmove::python {
 

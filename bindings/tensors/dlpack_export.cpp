@@ -6,10 +6,10 @@
 #include <new>
 #include <utility>
 
+#include "array/dims.hpp"
+#include "array/overlap.hpp"
 #include "python/errors.hpp"
 #include "runtime/buffer_pool.hpp"
-#include "view/dims.hpp"
-#include "view/overlap.hpp"
 
 namespace dnnmove {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "test.hpp"
 #include "runtime/error.hpp"
-#include "view/dims.hpp"
+#include "array/dims.hpp"
 
 using namespace dnnmove;
 

@@ -1,5 +1,5 @@
 // Which two of many arrays share a byte: as brute force says, without a comparison of each with each.
-#include "view/disjoint.hpp"
+#include "array/disjoint.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "array/dims.hpp"
 #include "test.hpp"
-#include "view/dims.hpp"
 
 using namespace dnnmove;
 

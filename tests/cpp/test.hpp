@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "array/dims.hpp"
 #include "doctest/doctest.h"
-#include "view/dims.hpp"
 
 // Shapes, strides and offsets, as messages of the core print them.
 template <>

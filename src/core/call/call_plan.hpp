@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "array/overlap.hpp"
 #include "call/title.hpp"
 #include "plan/program.hpp"
-#include "view/overlap.hpp"
 
 namespace dnnmove {
 

@@ -5,13 +5,13 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "array/overlap.hpp"
 #include "chain/finish.hpp"
 #include "chain/step.hpp"
 #include "layout/transfer.hpp"
 #include "layout/verbose_text.hpp"
 #include "ops/ops.hpp"
 #include "runtime/error.hpp"
-#include "view/overlap.hpp"
 
 namespace dnnmove {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "array/dims.hpp"
 #include "chain/finish.hpp"
 #include "chain/step.hpp"
-#include "view/dims.hpp"
 
 namespace dnnmove::chain {
 

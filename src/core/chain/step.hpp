@@ -12,7 +12,7 @@
 #include "view/mosaic.hpp"
 #include "ops/ops.hpp"
 #include "plan/sink.hpp"
-#include "view/dims.hpp"
+#include "array/dims.hpp"
 
 namespace dnnmove::chain {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "view/dims.hpp"
+#include "array/dims.hpp"
 
 namespace dnnmove {
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "array/overlap.hpp"
 #include "runtime/error.hpp"
-#include "view/overlap.hpp"
 
 namespace dnnmove {
 namespace {

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string>
 
+#include "array/dims.hpp"
 #include "layout/axis.hpp"
 #include "layout/format_tag.hpp"
-#include "view/dims.hpp"
 
 namespace dnnmove {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "view/dims.hpp"
+#include "array/dims.hpp"
 
 namespace dnnmove {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "array/dims.hpp"
 #include "plan/nest.hpp"
 #include "plan/program.hpp"
-#include "view/dims.hpp"
 #include "view/pool.hpp"
 #include "view/positions.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "view/dims.hpp"
+#include "array/dims.hpp"
 #include "view/pool.hpp"
 #include "view/short_list.hpp"
 

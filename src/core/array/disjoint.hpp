@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "view/overlap.hpp"
+#include "array/overlap.hpp"
 
 namespace dnnmove {
 

@@ -4,13 +4,13 @@
 // bounded Diophantine equation of NumPy's shares_memory. Terms that tile one another are merged
 // first, which leaves one or two terms for ordinary arrays; what remains is searched depth first,
 // pruned by range and by greatest common divisors, within a budget.
-#include "view/overlap.hpp"
+#include "array/overlap.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include "view/term.hpp"
+#include "array/term.hpp"
 
 namespace dnnmove {
 namespace {

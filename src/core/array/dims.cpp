@@ -1,5 +1,5 @@
 // Dimension lists: shapes in elements, strides in bytes, and the arithmetic on them.
-#include "view/dims.hpp"
+#include "array/dims.hpp"
 
 #include <algorithm>
 

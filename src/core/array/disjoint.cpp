@@ -10,7 +10,7 @@
 // A run of bytes takes an interval of residues; two arrays meet where their intervals do and their levels do. So the
 // residues are cut at all ends of intervals, and each part is the same problem again, on levels, which has fewer
 // strides and is empty of pairs for most. What has no common period is compared pair by pair, within a budget.
-#include "view/disjoint.hpp"
+#include "array/disjoint.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "view/term.hpp"
+#include "array/term.hpp"
 
 namespace dnnmove {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "view/overlap.hpp"
+#include "array/overlap.hpp"
 
 namespace dnnmove {
 
