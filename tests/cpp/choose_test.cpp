@@ -185,6 +185,45 @@ TEST_CASE("every candidate copies the same") {
     });
 }
 
+TEST_CASE("few streams are interleaved and deinterleaved by every candidate alike") {
+    testing::each_round(150, 6, [](std::mt19937& random, int) {
+        const auto one_to = [&](std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(1, most)(random); };
+        const std::int64_t itemsize = std::vector<std::int64_t>{1, 2, 3, 4, 6, 8, 16}[random() % 7];
+        const std::int64_t streams = one_to(7) + 1;
+        const std::int64_t steps = one_to(4) == 4 ? one_to(3000) : one_to(90);
+        const std::int64_t rows = one_to(9);
+        const bool deals = random() % 2 == 0;
+        const Dims strides = deals ? Dims{steps * streams, 1, streams} : Dims{steps * streams, 1, steps};
+        const Nest nest = nest_of(deals ? Dims{rows, streams, steps} : Dims{rows, steps, streams}, strides, itemsize);
+        INFO(testing::literal(nest));
+        const testing::Bytes src = testing::random_bytes(static_cast<std::size_t>(bytes_of(nest)), random);
+        testing::Bytes expected(src.size());
+        for (std::int64_t at = 0; at < rows * streams * steps; ++at) {
+            const std::int64_t row = at / (streams * steps);
+            const std::int64_t stream = deals ? at / steps % streams : at % streams;
+            const std::int64_t step = deals ? at % steps : at / streams % steps;
+            const std::int64_t from = row * strides[0] + (deals ? stream + step * streams : step + stream * steps);
+            std::memcpy(expected.data() + at * itemsize, src.data() + from * itemsize, static_cast<std::size_t>(itemsize));
+        }
+        for (PlanContext context : {inside_caches(), beyond_caches()}) {
+            context.dst_alignment = 1;
+            const std::size_t count = candidates(Problem(nest.loops, nest.itemsize, context)).size();
+            for (std::size_t rank = 0; rank < count; ++rank) {
+                context.variant.kernel = static_cast<int>(rank);
+                const NestPlan plan(nest, context);
+                testing::Bytes dst(src.size() + 128, std::byte{0x5a});
+                const std::int64_t middle = one_to(plan.units());
+                plan.run(src.data(), dst.data() + 64, 0, middle);
+                plan.run(src.data(), dst.data() + 64, middle, plan.units());
+                context.kernels->fence();
+                testing::Bytes guarded(src.size() + 128, std::byte{0x5a});
+                std::copy(expected.begin(), expected.end(), guarded.begin() + 64);
+                CHECK(testing::difference(dst, guarded) == "");
+            }
+        }
+    });
+}
+
 TEST_CASE("a walk keeps lines near that are read again") {
     // Columns of 64 elements, 4 bytes apart, out of rows of 4096 bytes: the loop over columns goes inside.
     const Nest nest = nest_of({16, 512}, {1, 1024}, 4);

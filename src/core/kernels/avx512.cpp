@@ -1,5 +1,6 @@
 // The kernels for AVX-512 without VBMI: the gather is AVX2's, since byte permutes across lanes need VBMI.
 #if defined(__x86_64__)
+#include "kernels/exchange_pairs.hpp"
 #include "kernels/gather_one_window.hpp"
 #include "kernels/simd_avx512.hpp"
 #include "kernels/table.hpp"
@@ -15,6 +16,8 @@ const Kernels& avx512_kernels() {
         kernels.transpose_cells = transpose_cells<Simd512>;
         kernels.gather_windows = 1;
         kernels.gather = by_reference<gather_one_window>;
+        kernels.exchange = exchange_pairs;
+        kernels.exchange_bytes = kShortExchange;
         return kernels;
     }();
     return table;

@@ -20,6 +20,7 @@ const Kernels& avx512_vbmi_kernels() {
         kernels.gather = gather_two_windows;
         kernels.weave = by_reference<weave>;
         kernels.exchange = exchange;
+        kernels.exchange_bytes = kLine;
         return kernels;
     }();
     return table;

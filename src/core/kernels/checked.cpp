@@ -158,7 +158,8 @@ struct Checked {
                          KernelStores stores) noexcept {
         Check("exchange")
             .that(block.count >= 1 && block.count <= ExchangeBlock::kMaxVectors, "1 to kMaxVectors vectors")
-            .that(blocks >= 0, "blocks are not negative");
+            .that(blocks >= 0, "blocks are not negative")
+            .that(!stores.nontemporal || inner.exchange_bytes == kLine, "vectors that are no lines are not streamed");
         inner.exchange(block, srcs, dsts, blocks, stores);
     }
     static void split_records(const RecordBlock& block, const std::byte* src, std::byte* const* dsts,

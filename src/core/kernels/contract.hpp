@@ -88,10 +88,11 @@ struct ExchangeVector {
     std::int32_t steps = 0;  // of a destination vector: how many consecutive steps make it
 };
 
-// One step of an exchange: the first of a vector picks bytes out of two of the sources, each later one
-// replaces bytes of the result by bytes of the second.
+// One step of an exchange. Of vectors of a line: the first of a vector picks bytes out of two of the sources, each later
+// one replaces bytes of the result by bytes of the second. Of vectors of 16 bytes: each picks bytes out of the first, and
+// all that the steps of a vector pick makes it; an index from 128 on picks none.
 struct alignas(64) ExchangeStep {
-    std::uint8_t index[64];  // as a two-window GatherIndex's
+    std::uint8_t index[64];  // as a two-window GatherIndex's; of vectors of 16 bytes the first 16
     std::int32_t first;      // positions in the block's `sources`
     std::int32_t second;
 };
@@ -225,11 +226,12 @@ struct Kernels {
     // b.extent times. Null where gathers are the better way.
     void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
                   std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept;
-    // `blocks` blocks between the buffers at `srcs` and those at `dsts`. nontemporal: every vector of the
-    // destination lies on a line. prefetch: every source so many bytes ahead. Null where the ISA has no
-    // permute of two vectors' bytes.
+    // `blocks` blocks between the buffers at `srcs` and those at `dsts`, whose vectors are of exchange_bytes: a line, or 16
+    // bytes. nontemporal: only of lines, every vector of the destination lies on one. prefetch: every source so many bytes
+    // ahead. Null where the ISA has no permute of bytes.
     void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t blocks,
                      KernelStores stores) noexcept;
+    std::int64_t exchange_bytes;
     // Deals records out to their fields, or makes records of fields without gaps between them, storing
     // every line of the destination once; at most kMaxRecordFields. Null where a vector is no line.
     void (*split_records)(const RecordBlock& block, const std::byte* src, std::byte* const* dsts, KernelStores stores) noexcept;

@@ -6,8 +6,8 @@ namespace {
 
 // All strategies. Their order decides nothing but which of two that cost the same is taken: the first.
 constexpr std::unique_ptr<Strategy> (*kStrategies[])(const Problem&) = {
-    match_fill,       match_row_copy,       match_row_blocks,        match_element_copy, match_gather,
-    match_interleave, match_tile_transpose, match_strided_transpose, match_row_panels,   match_gather_by_table};
+    match_fill,           match_row_copy,          match_row_blocks, match_element_copy,    match_gather,  match_interleave,
+    match_tile_transpose, match_strided_transpose, match_row_panels, match_gather_by_table, match_exchange};
 
 }  // namespace
 

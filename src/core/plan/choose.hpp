@@ -17,6 +17,7 @@ std::unique_ptr<Strategy> match_element_copy(const Problem& problem);
 std::unique_ptr<Strategy> match_gather(const Problem& problem);
 std::unique_ptr<Strategy> match_gather_by_table(const Problem& problem);
 std::unique_ptr<Strategy> match_interleave(const Problem& problem);
+std::unique_ptr<Strategy> match_exchange(const Problem& problem);
 std::unique_ptr<Strategy> match_tile_transpose(const Problem& problem);
 std::unique_ptr<Strategy> match_strided_transpose(const Problem& problem);
 std::unique_ptr<Strategy> match_row_panels(const Problem& problem);

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/heap_bytes.hpp"
+
 namespace dnnmove {
 namespace {
 
 constexpr std::size_t kMaxSteps = 96;  // 12 KiB of tables
-constexpr std::int64_t kFew = 4;       // vectors on a side that a kernel keeps in registers
 
-// Where each byte of the destination's vectors comes from: position = vector * 64 + byte.
+// Where each byte of the destination's vectors comes from: position = the vectors one after the other.
 std::vector<std::int64_t> origins(const std::vector<std::int64_t>& widths, std::int64_t pitch, std::int64_t records,
                                   bool split) {
     std::vector<std::int64_t> from(static_cast<std::size_t>(pitch * records));
@@ -26,7 +27,7 @@ std::vector<std::int64_t> origins(const std::vector<std::int64_t>& widths, std::
     return from;
 }
 
-// The steps that make one destination vector from `windows` (at least two of them).
+// The steps that make one destination vector from `windows`, of lines: at least two of them.
 void append_steps(std::vector<ExchangeStep>& steps, const std::int64_t* from, const std::vector<std::int64_t>& windows) {
     for (std::size_t k = 0; k + 1 < windows.size(); ++k) {
         ExchangeStep step{};
@@ -47,50 +48,76 @@ void append_steps(std::vector<ExchangeStep>& steps, const std::int64_t* from, co
     }
 }
 
+// The same of shorter vectors: what each window has.
+void append_picks(std::vector<ExchangeStep>& steps, const std::int64_t* from, const std::vector<std::int64_t>& windows,
+                  std::int64_t vector_bytes) {
+    constexpr std::uint8_t kNone = 128;
+    for (const std::int64_t window : windows) {
+        ExchangeStep step{};
+        step.first = step.second = static_cast<std::int32_t>(window);
+        for (std::int64_t byte = 0; byte < vector_bytes; ++byte) {
+            const bool here = from[byte] / vector_bytes == window;
+            step.index[byte] = here ? static_cast<std::uint8_t>(from[byte] % vector_bytes) : kNone;
+        }
+        steps.push_back(step);
+    }
+}
+
 }  // namespace
 
 double ExchangeTable::cycles_per_line() const {
-    const double lines = static_cast<double>(destinations.size());
-    return 1.5 + 2.2 * static_cast<double>(steps.size()) / lines;
+    const double lines = static_cast<double>(destinations.size()) * static_cast<double>(vector_bytes) / kLine;
+    const double per_step = vector_bytes == kLine ? 2.2 : few() ? 0.5 : 1.2;
+    return 1.5 + per_step * static_cast<double>(steps.size()) / lines;
 }
 
-std::optional<ExchangeTable> build_exchange(const std::vector<std::int64_t>& widths, bool split) {
-    std::int64_t common = kLine;
+std::size_t ExchangeTable::memory() const {
+    return heap_bytes(sources) + heap_bytes(destinations) + heap_bytes(steps) + heap_bytes(src_moves) + heap_bytes(dst_moves);
+}
+
+std::optional<ExchangeTable> build_exchange(const std::vector<std::int64_t>& widths, bool split, std::int64_t vector_bytes) {
+    std::int64_t common = vector_bytes;
     for (const std::int64_t width : widths) common = std::gcd(common, width);
     const std::int64_t pitch = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
     ExchangeTable table;
-    table.records = kLine / common;
+    table.records = vector_bytes / common;
+    table.vector_bytes = vector_bytes;
     const std::int64_t count = pitch / common;
     if (count < 2 || count > ExchangeBlock::kMaxVectors) return std::nullopt;
 
     auto& fields = split ? table.destinations : table.sources;
     auto& records = split ? table.sources : table.destinations;
     for (std::size_t field = 0; field < widths.size(); ++field) {
-        for (std::int64_t k = 0; k < widths[field] * table.records; k += kLine) {
+        for (std::int64_t k = 0; k < widths[field] * table.records; k += vector_bytes) {
             fields.push_back({static_cast<std::int32_t>(field), static_cast<std::int32_t>(k)});
         }
         (split ? table.dst_moves : table.src_moves).push_back(widths[field] * table.records);
     }
-    for (std::int64_t k = 0; k < count; ++k) records.push_back({0, static_cast<std::int32_t>(k * kLine)});
+    for (std::int64_t k = 0; k < count; ++k) records.push_back({0, static_cast<std::int32_t>(k * vector_bytes)});
     (split ? table.src_moves : table.dst_moves).push_back(pitch * table.records);
 
+    const bool lines = vector_bytes == kLine;
     const std::vector<std::int64_t> from = origins(widths, pitch, table.records, split);
     for (std::int64_t vector = 0; vector < count; ++vector) {
-        const std::int64_t* first = from.data() + vector * kLine;
+        const std::int64_t* first = from.data() + vector * vector_bytes;
         std::vector<std::int64_t> windows;
-        if (count <= kFew) {  // of all sources, used or not: no loads but theirs
+        if (table.few()) {  // of all sources, used or not: no loads but theirs
             windows.resize(static_cast<std::size_t>(count));
             std::iota(windows.begin(), windows.end(), std::int64_t{0});
         } else {
-            for (std::int64_t byte = 0; byte < kLine; ++byte) windows.push_back(first[byte] / kLine);
+            for (std::int64_t byte = 0; byte < vector_bytes; ++byte) windows.push_back(first[byte] / vector_bytes);
             std::sort(windows.begin(), windows.end());
             windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
-            if (windows.size() == 1) windows.push_back(windows[0] > 0 ? windows[0] - 1 : 1);
+            if (lines && windows.size() == 1) windows.push_back(windows[0] > 0 ? windows[0] - 1 : 1);
         }
-        if (windows.size() > ExchangeBlock::kMaxSteps + 1 || table.steps.size() + windows.size() - 1 > kMaxSteps)
-            return std::nullopt;
-        append_steps(table.steps, first, windows);
-        table.destinations[static_cast<std::size_t>(vector)].steps = static_cast<std::int32_t>(windows.size() - 1);
+        const std::size_t steps = windows.size() - (lines ? 1 : 0);
+        if (steps > ExchangeBlock::kMaxSteps || table.steps.size() + steps > kMaxSteps) return std::nullopt;
+        if (lines) {
+            append_steps(table.steps, first, windows);
+        } else {
+            append_picks(table.steps, first, windows, vector_bytes);
+        }
+        table.destinations[static_cast<std::size_t>(vector)].steps = static_cast<std::int32_t>(steps);
     }
     return table;
 }

@@ -2,6 +2,7 @@
 #include "plan/records.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "plan/problem.hpp"
@@ -15,10 +16,11 @@ constexpr std::int64_t kWideField = 192;       // bytes, on average; no shuffle 
 // Fields that are worth moving by whole lines, beyond and in the caches: bytes, on average.
 constexpr std::int64_t kLineField = 32;
 constexpr std::int64_t kCachedLineField = 160;
-constexpr std::size_t kFewVectors = 4;         // of an exchange, which stays in registers
 constexpr std::int64_t kSlabBytes = 32 * 1024;
 constexpr std::int64_t kMaxSlabBytes = 512 * 1024;
 constexpr std::int64_t kNearBytes = 256 * 1024;
+constexpr double kStripCycles = 2;  // of one field of a record
+constexpr double kNever = std::numeric_limits<double>::max();
 constexpr std::int64_t kRunBytes = 1024;  // worth writing of one field before the next
 
 // Is this the nest of a field: split off records, or joined to some?
@@ -46,6 +48,20 @@ double transpose_cycles(std::int64_t width, std::int64_t count, const Kernels& k
     for (std::int64_t w = width; w < 16; w *= 2) per_vector += 0.7;
     const double fill = static_cast<double>(count) / static_cast<double>((count + side - 1) / side * side);
     return per_vector / fill * static_cast<double>(kLine / kernels.vector_bytes);
+}
+
+// The same of fields that move group by group; those that are strips are loaded and stored one by one.
+double grouped_cycles(const std::vector<std::int64_t>& widths, const std::vector<Records::Group>& groups, std::int64_t pitch,
+                      const Kernels& kernels) {
+    double cycles = 0;  // of a record
+    for (const Records::Group& group : groups) {
+        const auto count = static_cast<std::int64_t>(group.count);
+        const std::int64_t width = widths[group.first];
+        cycles += group.method == Records::Method::transpose
+                      ? transpose_cycles(width, count, kernels) * static_cast<double>(width * count) / kLine
+                      : kStripCycles + static_cast<double>(width / kernels.vector_bytes);
+    }
+    return cycles * kLine / static_cast<double>(pitch);
 }
 
 }  // namespace
@@ -95,9 +111,7 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
 }
 
 std::size_t Records::memory() const {
-    return sizeof *this + heap_bytes(fields_) + heap_bytes(groups_) + heap_bytes(rows_) + heap_bytes(exchange_.sources) +
-           heap_bytes(exchange_.destinations) + heap_bytes(exchange_.steps) + heap_bytes(exchange_.src_moves) +
-           heap_bytes(exchange_.dst_moves);
+    return sizeof *this + heap_bytes(fields_) + heap_bytes(groups_) + heap_bytes(rows_) + exchange_.memory();
 }
 
 bool Records::dense() const {
@@ -134,18 +148,18 @@ void Records::plan(const Kernels& kernels) {
     }
     const auto count = static_cast<std::int64_t>(fields_.size());
     if (kernels.exchange != nullptr && total < kWideField * count && dense()) {
-        auto table = build_exchange(widths, split_);
+        auto table = build_exchange(widths, split_, kernels.exchange_bytes);
         const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
-        if (table && records_ >= table->records &&
-            !(whole &&
-              transpose_cycles(widths[0], static_cast<std::int64_t>(widths.size()), kernels) < table->cycles_per_line())) {
+        double others = whole ? transpose_cycles(widths[0], count, kernels) : kNever;
+        if (!whole && kernels.exchange_bytes < kLine) others = grouped_cycles(widths, groups_, pitch_, kernels);
+        if (table && records_ >= table->records && others >= table->cycles_per_line()) {
             exchange_ = std::move(*table);
             groups_ = {{Method::exchange, 0, fields_.size()}};
         }
     }
     if (kernels.split_records != nullptr && count <= kMaxRecordFields &&
         total >= (large_ ? kLineField : kCachedLineField) * count &&
-        !(groups_[0].method == Method::exchange && exchange_.sources.size() <= kFewVectors)) {
+        !(groups_[0].method == Method::exchange && exchange_.few())) {
         groups_ = {{Method::lines, 0, fields_.size()}};
         exchange_ = {};
     }

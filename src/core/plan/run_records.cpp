@@ -92,10 +92,10 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
     const std::int64_t blocks = slab.count / block;
     place(slab.begin);
     const bool aligned = std::all_of(to, to + destinations, [](const std::byte* p) { return phase_of(p) == 0; });
-    if (!large_ || aligned) {
+    if (!large_ || (aligned && kernels_->exchange_bytes == kLine)) {
         kernels_->exchange(exchange_.block(), from, to, blocks, KernelStores{large_, prefetch_});
     } else {
-        // Vectors that would straddle lines go to the lines by way of a stage.
+        // Vectors that would straddle lines, and those that are shorter, go to the lines by way of a stage.
         alignas(64) std::byte stage[kExchangedBytes + 2 * kLine * (ExchangeBlock::kMaxVectors + 1)];
         const std::int64_t most = std::max<std::int64_t>(1, kExchangedBytes / (pitch_ * block));
         for (std::int64_t done = 0; done < blocks; done += most) {
