@@ -42,7 +42,7 @@ protected:
             }
         }
         (split ? srcs.push_back(source_.data() + 3) : dsts.push_back(room.dst()));
-        kernels_.exchange(table->block(), srcs.data(), dsts.data(), blocks, stores);
+        kernels_.exchange(table->block(), srcs.data(), dsts.data(), records, {1, 0, 0}, stores);
         std::int64_t at = 0;
         for (std::size_t k = 0; k < widths.size(); ++k) {
             for (std::int64_t i = 0; i < records; ++i) {

@@ -154,13 +154,14 @@ struct Checked {
             .loops(b);
         inner.weave(src, dst, width, streams, deal, permutes, bytes, pitch, b, stores);
     }
-    static void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t blocks,
-                         KernelStores stores) noexcept {
+    static void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
+                         const KernelLoop& rows, KernelStores stores) noexcept {
         Check("exchange")
             .that(block.count >= 1 && block.count <= ExchangeBlock::kMaxVectors, "1 to kMaxVectors vectors")
-            .that(blocks >= 0, "blocks are not negative")
+            .that(records >= block.records, "the records of a block at least")
+            .that(rows.extent >= 0, "rows are not negative")
             .that(!stores.nontemporal || inner.exchange_bytes == kLine, "vectors that are no lines are not streamed");
-        inner.exchange(block, srcs, dsts, blocks, stores);
+        inner.exchange(block, srcs, dsts, records, rows, stores);
     }
     static void split_records(const RecordBlock& block, const std::byte* src, std::byte* const* dsts,
                               KernelStores stores) noexcept {

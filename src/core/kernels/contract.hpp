@@ -110,6 +110,7 @@ struct ExchangeBlock {
     const std::int64_t* src_moves;   // bytes per block, of every source buffer
     const std::int64_t* dst_moves;
     std::int32_t count;              // of the vectors on either side
+    std::int64_t records;            // of a block: a power of two
 };
 
 // A field of records: `width` bytes at `at` (from the base of the records' buffer) of every record, and
@@ -226,11 +227,12 @@ struct Kernels {
     // b.extent times. Null where gathers are the better way.
     void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
                   std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept;
-    // `blocks` blocks between the buffers at `srcs` and those at `dsts`, whose vectors are of exchange_bytes: a line, or 16
-    // bytes. nontemporal: only of lines, every vector of the destination lies on one. prefetch: every source so many bytes
-    // ahead. Null where the ISA has no permute of bytes.
-    void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t blocks,
-                     KernelStores stores) noexcept;
+    // `records` records, at least a block's, between the buffers at `srcs` and those at `dsts`, rows.extent times; the last
+    // block of a row may repeat part of the one before it. Its vectors are of exchange_bytes: a line, or 16 bytes.
+    // nontemporal: only of lines, every vector of the destination's whole blocks lies on one. prefetch: every source so many
+    // bytes ahead. Null where the ISA has no permute of bytes.
+    void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
+                     const KernelLoop& rows, KernelStores stores) noexcept;
     std::int64_t exchange_bytes;
     // Deals records out to their fields, or makes records of fields without gaps between them, storing
     // every line of the destination once; at most kMaxRecordFields. Null where a vector is no line.

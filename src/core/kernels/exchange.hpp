@@ -134,8 +134,8 @@ inline void run_exchange(const ExchangeBlock& block, ExchangeCursors& at, std::i
     }
 }
 
-void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t blocks,
-              KernelStores stores) noexcept {
+void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
+              const KernelLoop& rows, KernelStores stores) noexcept {
     ExchangeCursors at;
     std::int32_t all = 0;
     bool dense = true;
@@ -152,13 +152,30 @@ void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byt
         dense = dense && destination.steps == block.count - 1;
         all += destination.steps;
     }
-    switch (dense ? block.count : 0) {
-        case 2: return run_exchange<FewExchanged<2>>(block, at, blocks, stores);
-        case 3: return run_exchange<FewExchanged<3>>(block, at, blocks, stores);
-        case 4: return run_exchange<FewExchanged<4>>(block, at, blocks, stores);
-        default: break;
+    const auto run = [&](std::int64_t blocks, KernelStores how) {
+        switch (dense ? block.count : 0) {
+            case 2: return run_exchange<FewExchanged<2>>(block, at, blocks, how);
+            case 3: return run_exchange<FewExchanged<3>>(block, at, blocks, how);
+            case 4: return run_exchange<FewExchanged<4>>(block, at, blocks, how);
+            default: return run_exchange<ManyExchanged>(block, at, blocks, how);
+        }
+    };
+    // Moves on by so many records and bytes.
+    const auto move = [&](std::int64_t by, std::int64_t src, std::int64_t dst) {
+        for (std::int32_t v = 0; v < block.count; ++v) {
+            at.from[v] += by * (at.from_moves[v] / block.records) + src;
+            at.to[v] += by * (at.to_moves[v] / block.records) + dst;
+        }
+    };
+    const std::int64_t last = records % block.records == 0 ? 0 : records - block.records;
+    for (std::int64_t j = 0; j < rows.extent; ++j) {
+        run(records / block.records, stores);
+        if (last != 0) {
+            move(last, 0, 0);
+            run(1, KernelStores{});
+        }
+        if (j + 1 < rows.extent) move(-last, rows.src_at(j + 1) - rows.src_at(j), rows.dst_stride);
     }
-    run_exchange<ManyExchanged>(block, at, blocks, stores);
 }
 
 }  // namespace

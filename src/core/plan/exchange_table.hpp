@@ -8,6 +8,13 @@
 
 namespace dnnmove {
 
+// Does a kernel keep so many vectors of a block on a side in registers?
+constexpr bool few_vectors(std::int64_t vectors) { return vectors <= 4; }
+// Is a table surely small enough whose blocks have so many vectors, each made of at most so many elements?
+bool fits_exchange(std::int64_t vectors, std::int64_t elements);
+// Estimated cycles per line of either side with everything in the first-level cache.
+double exchange_cycles(std::int64_t vectors, std::int64_t steps, std::int64_t vector_bytes);
+
 // An owned ExchangeBlock: as few records as make whole lines of every field.
 struct ExchangeTable {
     std::vector<ExchangeVector> sources;
@@ -20,12 +27,14 @@ struct ExchangeTable {
 
     ExchangeBlock block() const {
         return {sources.data(),   destinations.data(), steps.data(),
-                src_moves.data(), dst_moves.data(),    static_cast<std::int32_t>(sources.size())};
+                src_moves.data(), dst_moves.data(),    static_cast<std::int32_t>(sources.size()),
+                records};
     }
-    // Does a kernel keep the vectors of a block in registers?
-    bool few() const { return destinations.size() <= 4; }
-    // Estimated cycles per line of either side with everything in the first-level cache.
-    double cycles_per_line() const;
+    bool few() const { return few_vectors(static_cast<std::int64_t>(destinations.size())); }
+    double cycles_per_line() const {
+        return exchange_cycles(static_cast<std::int64_t>(destinations.size()), static_cast<std::int64_t>(steps.size()),
+                               vector_bytes);
+    }
     // Bytes that it holds.
     std::size_t memory() const;
 };

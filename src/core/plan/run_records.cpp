@@ -90,33 +90,34 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
         }
     };
     const std::int64_t blocks = slab.count / block;
+    constexpr KernelLoop kOnce{1, 0, 0};
     place(slab.begin);
     const bool aligned = std::all_of(to, to + destinations, [](const std::byte* p) { return phase_of(p) == 0; });
     if (!large_ || (aligned && kernels_->exchange_bytes == kLine)) {
-        kernels_->exchange(exchange_.block(), from, to, blocks, KernelStores{large_, prefetch_});
-    } else {
-        // Vectors that would straddle lines, and those that are shorter, go to the lines by way of a stage.
-        alignas(64) std::byte stage[kExchangedBytes + 2 * kLine * (ExchangeBlock::kMaxVectors + 1)];
-        const std::int64_t most = std::max<std::int64_t>(1, kExchangedBytes / (pitch_ * block));
-        for (std::int64_t done = 0; done < blocks; done += most) {
-            const std::int64_t now = std::min(most, blocks - done);
-            std::byte* staged[ExchangeBlock::kMaxVectors];
-            place(slab.begin + done * block);
-            std::byte* free = stage;
-            for (std::size_t k = 0; k < destinations; ++k) {
-                staged[k] = free + phase_of(to[k]);
-                free += 2 * kLine + now * block * step_of(k);
-                free -= phase_of(free);
-            }
-            kernels_->exchange(exchange_.block(), from, staged, now, KernelStores{false, true});
-            for (std::size_t k = 0; k < destinations; ++k) {
-                kernels_->stream(staged[k], to[k], now * block * step_of(k));
-            }
+        kernels_->exchange(exchange_.block(), from, to, slab.count, kOnce, KernelStores{large_, prefetch_});
+        return;
+    }
+    // Vectors that would straddle lines, and those that are shorter, go to the lines by way of a stage.
+    alignas(64) std::byte stage[kExchangedBytes + 2 * kLine * (ExchangeBlock::kMaxVectors + 1)];
+    const std::int64_t most = std::max<std::int64_t>(1, kExchangedBytes / (pitch_ * block));
+    for (std::int64_t done = 0; done < blocks; done += most) {
+        const std::int64_t now = std::min(most, blocks - done);
+        std::byte* staged[ExchangeBlock::kMaxVectors];
+        place(slab.begin + done * block);
+        std::byte* free = stage;
+        for (std::size_t k = 0; k < destinations; ++k) {
+            staged[k] = free + phase_of(to[k]);
+            free += 2 * kLine + now * block * step_of(k);
+            free -= phase_of(free);
+        }
+        kernels_->exchange(exchange_.block(), from, staged, now * block, kOnce, KernelStores{false, true});
+        for (std::size_t k = 0; k < destinations; ++k) {
+            kernels_->stream(staged[k], to[k], now * block * step_of(k));
         }
     }
     if (slab.count % block != 0) {  // again, some of the records
         place(slab.begin + slab.count - block);
-        kernels_->exchange(exchange_.block(), from, to, 1, KernelStores{});
+        kernels_->exchange(exchange_.block(), from, to, block, kOnce, KernelStores{});
     }
 }
 

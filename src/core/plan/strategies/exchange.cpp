@@ -1,4 +1,6 @@
 // Exchange: a few streams of elements interleaved into a run of the destination, or deinterleaved, by short vectors.
+#include <numeric>
+
 #include "plan/choose.hpp"
 #include "plan/exchange_table.hpp"
 #include "plan/row_strategy.hpp"
@@ -9,7 +11,7 @@ namespace {
 constexpr std::int64_t kMaxElement = 16;   // bytes
 constexpr std::int64_t kMaxStreams = 16;
 // What a run costs besides its blocks, of few vectors and for each of more: cycles.
-constexpr double kRunCycles = 60;
+constexpr double kRunCycles = 15;
 constexpr double kVectorRunCycles = 50;
 
 bool may_be_streams(const Loop& loop) { return loop.extent >= 2 && loop.extent <= kMaxStreams; }
@@ -47,9 +49,12 @@ struct Exchange final : RowStrategy {
             pitch = found->dst_stride;
             taken = {static_cast<std::size_t>(found - loops.begin()), last};
         }
-        auto made = build_exchange(std::vector<std::int64_t>(static_cast<std::size_t>(streams), itemsize), deals, vector_bytes);
-        if (!made || a.extent < made->records) return false;
-        table = std::move(*made);
+        records = vector_bytes / std::gcd(vector_bytes, itemsize);
+        const std::int64_t vectors = streams * itemsize * records / vector_bytes;
+        if (a.extent < records || !fits_exchange(vectors, records)) return false;
+        cycles = exchange_cycles(vectors, few_vectors(vectors) ? vectors * vectors : vectors * std::min(vectors, records),
+                                 vector_bytes);
+        besides = few_vectors(vectors) ? kRunCycles : kVectorRunCycles * static_cast<double>(vectors);
         for (std::size_t position = loops.size(); position-- > 0;) {
             if (takes(position)) continue;
             take_second_loop(problem, position, deals ? 0 : a.extent * a.dst_stride);
@@ -59,39 +64,29 @@ struct Exchange final : RowStrategy {
     }
     double cost(const Problem&) const override {
         const double run = static_cast<double>(a.extent * streams * itemsize);
-        const std::int64_t records = table.records;
-        const double waste = static_cast<double>((a.extent + records - 1) / records * records) / static_cast<double>(a.extent);
-        const double besides = table.few() ? kRunCycles : kVectorRunCycles * static_cast<double>(table.destinations.size());
-        return waste * table.cycles_per_line() / kLine + besides / run;
+        // Two blocks take the time of one, and the one that repeats part of another is alone.
+        const std::int64_t pairs = (a.extent / records + 1) / 2 + (a.extent % records == 0 ? 0 : 1);
+        const double waste = static_cast<double>(2 * pairs * records) / static_cast<double>(a.extent);
+        return waste * cycles / kLine + besides / run;
     }
     StoreMode size(const Problem& problem) override {
+        // There is one: what it takes at most fits (match).
+        table = *build_exchange(std::vector<std::int64_t>(static_cast<std::size_t>(streams), itemsize), deals,
+                                problem.kernels().exchange_bytes);
         const bool stage = problem.context.beyond_cache;
         unit_step = a.dst_stride;
         const std::int64_t unit = stage ? problem.context.unit_bytes : deals ? kUnitBytes / streams : kUnitBytes;
-        size_inside_out(unit_step, unit, table.records, stage);
+        size_inside_out(unit_step, unit, records, stage);
         return stage && fits_stage(kMaxUnitBytes / 2) ? StoreMode::staged : StoreMode::cached;
     }
     void run(const Call& call) const noexcept override {
         const std::byte* from[kMaxStreams];
         std::byte* to[kMaxStreams];
-        const std::int64_t steps = a.steps(call.unit.a_tile);
-        const std::int64_t blocks = steps / table.records;
-        const std::int64_t rest = steps - table.records;  // where the last block starts, which repeats part of others
-        const KernelLoop rows = b_of(call);
-        const ExchangeBlock block = table.block();
-        const auto exchange = [&](const std::byte* src, std::byte* dst, std::int64_t count) {
-            for (std::int64_t k = 0; k < streams; ++k) {
-                from[k] = src + (deals ? 0 : k * pitch);
-                to[k] = dst + (deals ? k * pitch : 0);
-            }
-            call.kernels.exchange(block, from, to, count, {false, call.stores().prefetch});
-        };
-        for (std::int64_t j = 0; j < rows.extent; ++j) {
-            const std::byte* const src = call.src() + rows.src_at(j);
-            std::byte* const dst = call.dst + j * rows.dst_stride;
-            exchange(src, dst, blocks);
-            if (blocks * table.records != steps) exchange(src + rest * a.src_stride, dst + rest * a.dst_stride, 1);
+        for (std::int64_t k = 0; k < streams; ++k) {
+            from[k] = call.src() + (deals ? 0 : k * pitch);
+            to[k] = call.dst + (deals ? k * pitch : 0);
         }
+        call.kernels.exchange(table.block(), from, to, a.steps(call.unit.a_tile), b_of(call), {false, call.stores().prefetch});
     }
     StrategyWords describe() const override {
         return {deals ? "deinterleave" : "interleave", "elements", "rows", std::to_string(streams) + " streams"};
@@ -100,7 +95,10 @@ struct Exchange final : RowStrategy {
 
     bool deals = false;  // deinterleaves
     std::int64_t streams = 0;
-    std::int64_t pitch = 0;  // bytes from stream to stream, on the side where they are separate
+    std::int64_t pitch = 0;    // bytes from stream to stream, on the side where they are separate
+    std::int64_t records = 0;  // of a block
+    double cycles = 0;         // per line
+    double besides = 0;        // cycles of a run, whatever its length
     ExchangeTable table;
 };
 
