@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxSteps = 96;  // 12 KiB of tables
 
-// Where each byte of the destination's vectors comes from: position = the vectors one after the other.
+// Where each byte of the destination comes from; both sides are counted through their vectors, one after the other.
 std::vector<std::int64_t> origins(const std::vector<std::int64_t>& widths, std::int64_t pitch, std::int64_t records,
                                   bool split) {
     std::vector<std::int64_t> from(static_cast<std::size_t>(pitch * records));
