@@ -22,8 +22,6 @@ constexpr std::size_t kResizedChains = 16;     // kept per chain
 constexpr std::int64_t kAlignment = 64;        // bytes, of every intermediate
 constexpr std::int64_t kKeptBytes = 64 << 20;  // a larger scratch block is given back after the call
 
-Dims list(std::span<const std::int64_t> span) { return {span.begin(), span.end()}; }
-
 // Strides of axes that take no step do not matter.
 bool same_strides(std::span<const std::int64_t> shape, std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
@@ -104,7 +102,7 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::plans_for(const Operand* ou
             throw ValueError(out_name(i) + " is " + out.memory()->desc.repr() + " but must have a plain layout");
         }
         if (!std::equal(out.shape().begin(), out.shape().end(), layout.dims.begin(), layout.dims.end())) {
-            throw ValueError(out_name(i) + ".shape " + to_string(list(out.shape())) + " must equal the result's, " +
+            throw ValueError(out_name(i) + ".shape " + to_string(to_dims(out.shape())) + " must equal the result's, " +
                              to_string(layout.dims));
         }
         row_major = row_major && same_strides(layout.dims, out.strides(), layout.strides);
@@ -112,12 +110,12 @@ std::shared_ptr<const BuiltChain::Plans> BuiltChain::plans_for(const Operand* ou
     if (row_major) return row_major_;
 
     std::vector<Dims> strides;
-    for (std::size_t i = 0; i < count; ++i) strides.push_back(list(outs[i].strides()));
+    for (std::size_t i = 0; i < count; ++i) strides.push_back(to_dims(outs[i].strides()));
     if (auto known = strided_.find(strides)) return known;
     for (std::size_t i = 0; i < count; ++i) {
         if (!overlaps_itself(outs[i].shape(), outs[i].strides(), outs[i].itemsize())) continue;
         throw ValueError(out_name(i) + " has elements that share memory (strides " + to_string(strides[i]) +
-                         " bytes of shape " + to_string(list(outs[i].shape())) + "): it cannot be written");
+                         " bytes of shape " + to_string(to_dims(outs[i].shape())) + "): it cannot be written");
     }
     auto made = make_plans(strides);
     return strided_.insert(std::move(strides), std::move(made));

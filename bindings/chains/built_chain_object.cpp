@@ -12,7 +12,6 @@
 
 #include "arguments/parse.hpp"
 #include "chains/chain.hpp"
-#include "onednn/onednn_errors.hpp"
 #include "primitives/primitive.hpp"
 #include "python/errors.hpp"
 #include "python/integers.hpp"
@@ -28,7 +27,7 @@ struct Object {
     std::shared_ptr<const BuiltChain> built;
 };
 
-PyTypeObject* type = nullptr;  // for the life of the process
+PyTypeObject* built_type = nullptr;  // for the life of the process
 
 const BuiltChain& built_of(PyObject* self) { return *reinterpret_cast<Object*>(self)->built; }
 
@@ -37,12 +36,9 @@ template <class Body>
 PyObject* guarded(const Body& body) noexcept {
     try {
         return body();
-    } catch (const OneDnnError& error) {
-        set_python_error(error);
     } catch (...) {
-        dnnmove::set_python_error();
+        return set_python_error();
     }
-    return nullptr;
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t count, PyObject* keywords) {
@@ -124,13 +120,14 @@ PyObject* html(PyObject* self, PyObject*) {
 
 constexpr std::size_t kShownOutputs = 6;
 
-PyObject* repr(PyObject* self) {
+PyObject* repr_built(PyObject* self) {
     return guarded([&] {
         const BuiltChain& built = built_of(self);
         const std::size_t count = built.destinations.size();
         std::string outputs;
         for (std::size_t i = 0; i < std::min(count, kShownOutputs); ++i) {
-            outputs += (i == 0 ? "" : ", ") + to_string(built.destinations[i].desc.layout.dims);
+            if (i > 0) outputs += ", ";
+            outputs += to_string(built.destinations[i].desc.layout.dims);
         }
         if (count > kShownOutputs) outputs += " and " + std::to_string(count - kShownOutputs) + " more";
         const auto chain = py::reinterpret_steal<py::object>(chain_of(built).release());
@@ -141,7 +138,7 @@ PyObject* repr(PyObject* self) {
 }
 
 // A pickle holds the chain and the options of build().
-PyObject* reduce(PyObject* self, PyObject*) {
+PyObject* reduce_built(PyObject* self, PyObject*) {
     return guarded([&] {
         const BuiltChain& built = built_of(self);
         const auto restore = py::module_::import("dnnmove._core").attr("_restore_built");
@@ -150,7 +147,7 @@ PyObject* reduce(PyObject* self, PyObject*) {
     });
 }
 
-PyObject* restore(PyObject*, PyObject* arguments) {
+PyObject* restore_built(PyObject*, PyObject* arguments) {
     return guarded([&] {
         const auto [chain, max_nests, tune] = py::handle(arguments).cast<std::tuple<py::object, std::size_t, bool>>();
         using namespace py::literals;
@@ -162,7 +159,7 @@ PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 // Equal where the chains and the options are.
 PyObject* compare(PyObject* self, PyObject* other, int operation) {
-    if ((operation != Py_EQ && operation != Py_NE) || Py_TYPE(other) != type) Py_RETURN_NOTIMPLEMENTED;
+    if ((operation != Py_EQ && operation != Py_NE) || Py_TYPE(other) != built_type) Py_RETURN_NOTIMPLEMENTED;
     return guarded([&] {
         const BuiltChain& a = built_of(self);
         const BuiltChain& b = built_of(other);
@@ -295,7 +292,7 @@ str
 }  // namespace
 
 PyRef wrap(std::shared_ptr<const BuiltChain> built) {
-    PyRef self = checked(type->tp_alloc(type, 0));
+    PyRef self = checked(built_type->tp_alloc(built_type, 0));
     auto* object = reinterpret_cast<Object*>(self.get());
     object->vectorcall = call;
     new (&object->built) std::shared_ptr<const BuiltChain>(std::move(built));
@@ -310,7 +307,7 @@ void register_built_chain(PyObject* module) {
                                      METH_FASTCALL | METH_KEYWORDS, kBuiltDrawDoc},
                                     {"_structure", structure, METH_NOARGS, "What explain() says, as values, for drawings."},
                                     {"_repr_html_", html, METH_NOARGS, "A table of the chain, and its picture, for notebooks."},
-                                    {"__reduce__", reduce, METH_NOARGS, "Its chain and the options of build()."},
+                                    {"__reduce__", reduce_built, METH_NOARGS, "Its chain and the options of build()."},
                                     {"__copy__", itself, METH_NOARGS, "Itself: it never changes."},
                                     {"__deepcopy__", itself, METH_O, "Itself: it never changes."},
                                     {nullptr, nullptr, 0, nullptr}};
@@ -327,7 +324,7 @@ void register_built_chain(PyObject* module) {
     static PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
                                   {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
                                   {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                                  {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                                  {Py_tp_repr, reinterpret_cast<void*>(repr_built)},
                                   {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
                                   {Py_tp_hash, reinterpret_cast<void*>(hash)},
                                   {Py_tp_methods, methods},
@@ -337,13 +334,13 @@ void register_built_chain(PyObject* module) {
     static PyType_Spec spec{
         "dnnmove.BuiltChain", sizeof(Object), 0,
         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
-    type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).release());
-    static PyMethodDef functions[] = {{"_restore_built", restore, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+    built_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).release());
+    static PyMethodDef functions[] = {{"_restore_built", restore_built, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
     if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};
     // Only PyType_FromSpec reads it; help() would show it.
-    if (PyDict_DelItemString(type->tp_dict, "__vectorcalloffset__") != 0) throw PythonError{};
-    PyType_Modified(type);
-    if (PyModule_AddObjectRef(module, "BuiltChain", reinterpret_cast<PyObject*>(type)) != 0) throw PythonError{};
+    if (PyDict_DelItemString(built_type->tp_dict, "__vectorcalloffset__") != 0) throw PythonError{};
+    PyType_Modified(built_type);
+    if (PyModule_AddObjectRef(module, "BuiltChain", reinterpret_cast<PyObject*>(built_type)) != 0) throw PythonError{};
 }
 
 }  // namespace dnnmove::python

@@ -11,8 +11,6 @@
 namespace dnnmove::python {
 namespace {
 
-Dims list(std::span<const std::int64_t> span) { return {span.begin(), span.end()}; }
-
 bool has_elements(std::span<const std::int64_t> shape) { return std::find(shape.begin(), shape.end(), 0) == shape.end(); }
 
 // The first axis along which a step of `shape` goes elsewhere in `strides` than in `expected`; nothing where
@@ -62,7 +60,7 @@ bool BuiltChain::resizable(const Operand& x, std::size_t source) const {
         return false;
     }
     // Where the source has one step along the axis, its stride says nothing.
-    Dims shape = list(x.shape());
+    Dims shape = to_dims(x.shape());
     Dims expected = layout.strides;
     if (layout.dims[0] <= 1) expected[0] = x.strides()[0];
     return layout.itemsize == 0 || !differing(shape, x.strides(), expected) ||
@@ -80,7 +78,7 @@ std::shared_ptr<const BuiltChain> BuiltChain::for_sources(const Operand* xs, con
         const bool as_built = takes(xs[i], i);
         if (!as_built && !resizable(xs[i], i)) refuse(xs[i], name(i), i);
         key.insert(key.end(), xs[i].strides().begin(), xs[i].strides().end());
-        layouts.push_back({list(xs[i].shape()), list(xs[i].strides())});
+        layouts.push_back({to_dims(xs[i].shape()), to_dims(xs[i].strides())});
     }
     const std::string named = name(other) + ".shape[0]";
     for (std::size_t i = 0; i < count && !chain_.fixes_leading(); ++i) {
@@ -119,7 +117,7 @@ std::shared_ptr<const BuiltChain> BuiltChain::resized(std::vector<Dims> key, std
 void BuiltChain::refuse(const Operand& x, const std::string& name, std::size_t source) const {
     const MemoryDesc& desc = sources[source].desc;
     const Layout& layout = desc.layout;
-    const Dims shape = list(x.shape());
+    const Dims shape = to_dims(x.shape());
     if (x.blocked()) {
         throw ValueError(name + " is " + x.memory()->desc.repr() + ", but the chain was built for " + desc.repr() +
                          ": reorder it to a plain layout first");

@@ -108,7 +108,7 @@ bool push_plain_integer(PlanKey& key, PyObject* object) {
 }
 
 // The same as push(key, parse_widths(object)), where it is of plain integers and tuples; false where it is not.
-bool push_plain(PlanKey& key, PyObject* object) {
+bool push_plain_pads(PlanKey& key, PyObject* object) {
     if (!PyTuple_CheckExact(object)) {
         key.push(static_cast<std::int64_t>(Form::one));
         return push_plain_integer(key, object);
@@ -199,7 +199,7 @@ PyObject* pad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
         key.push(kPadKey);
         std::optional<chain::Widths> widths;
         // What runs Python code does so before the arrays are fetched.
-        if (!push_plain(key, values[1])) {
+        if (!push_plain_pads(key, values[1])) {
             key = PlanKey();
             key.push(kPadKey);
             widths = parse_widths(values[1], PyDict_Check(values[1]) ? ndim_of(values[0]) : 0);

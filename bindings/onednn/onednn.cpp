@@ -261,6 +261,12 @@ std::optional<Layout> submemory(const Layout& layout, DataType type, const Dims&
     return derived(layout, type, [&](const dnnl::memory::desc& desc) { return desc.submemory_desc(dims, offsets, true); });
 }
 
+void check_rank(const Layout& layout, std::string_view name) {
+    if (layout.ndim() <= DNNL_MAX_NDIMS) return;
+    throw ValueError(std::string(name) + " has " + std::to_string(layout.ndim()) + " dimensions, oneDNN objects have at most " +
+                     std::to_string(DNNL_MAX_NDIMS));
+}
+
 bool can_describe(const Layout& layout, DataType type) {
     if (lower(type) == dnnl::memory::data_type::undef) return false;
     if (layout.ndim() < 1 || layout.ndim() > DNNL_MAX_NDIMS) return false;

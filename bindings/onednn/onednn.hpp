@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,8 @@ bool has_tag(const std::string& canonical);
 std::vector<std::pair<std::string, int>> all_tags();
 // What oneDNN itself makes of a tag's number: the oracle of the format tag tests.
 Layout layout_of_tag(int tag, const Dims& dims, DataType type);
+// ValueError where the layout has more dimensions than oneDNN's objects may have. `name` is what the message calls it.
+void check_rank(const Layout& layout, std::string_view name);
 // Whether oneDNN's descriptor can hold the layout: type, rank 1 to 12, no negative stride.
 bool can_describe(const Layout& layout, DataType type);
 // oneDNN's own idea of the bytes that the layout needs.

@@ -27,7 +27,7 @@ PyObject* make_type(const char* name, const char* doc, const py::object& bases) 
 
 UnimplementedError::UnimplementedError(const std::string& what) : OneDnnError(what, onednn::kUnimplemented) {}
 
-void set_python_error(const OneDnnError& error) noexcept {
+void set_onednn_error(const OneDnnError& error) noexcept {
     PyObject* type = error.status == onednn::kUnimplemented ? unimplemented_type : error_type;
     PyObject* exception = PyObject_CallFunction(type, "s", error.what());
     PyObject* status = exception == nullptr ? nullptr : PyLong_FromLong(error.status);

@@ -22,7 +22,7 @@ struct UnimplementedError : OneDnnError {
 };
 
 // Sets the Python exception that matches; for C entry points, which pybind11's translators do not see.
-void set_python_error(const OneDnnError& error) noexcept;
+void set_onednn_error(const OneDnnError& error) noexcept;
 
 // Defines Error and UnimplementedError and registers their translator.
 void register_onednn_errors(pybind11::module_& module);

@@ -74,7 +74,7 @@ struct State {
 
 // ValueError where a destination shares a byte with a source or with another destination. `in` and `out` name them.
 template <class Srcs, class In, class Dsts, class Out>
-void check_overlap(const State& state, const Srcs& srcs, const In& in, const Dsts& dsts, const Out& out) {
+void check_overlap_of(const State& state, const Srcs& srcs, const In& in, const Dsts& dsts, const Out& out) {
     const auto found = find_overlap(
         srcs.size(), [&](std::size_t i) { return state.sources[i].region(srcs[i]); }, dsts.size(),
         [&](std::size_t i) { return state.destinations[i].region(dsts[i]); });
@@ -116,7 +116,7 @@ public:
         : PrimitiveWork(state, nullptr), arrays_(arrays) {}
     void check_overlap() const {
         const auto named = [](const auto& given) { return [&](std::size_t i) { return given.name_at(i).text(); }; };
-        dnnmove::check_overlap(state_, arrays_.inputs, named(arrays_.in), arrays_.outs, named(arrays_.out));
+        check_overlap_of(state_, arrays_.inputs, named(arrays_.in), arrays_.outs, named(arrays_.out));
     }
     bool make(NewArray& result, std::size_t i) const {
         const CheckedPort& port = state_.destinations[i];
@@ -269,7 +269,7 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
         to[i] = dsts[i].data();
     }
     const auto named = [](const std::vector<CheckedPort>& ports) { return [&](std::size_t i) { return ports[i].port->name; }; };
-    check_overlap(state, srcs, named(state.sources), dsts, named(state.destinations));
+    check_overlap_of(state, srcs, named(state.sources), dsts, named(state.destinations));
     run_work(PrimitiveWork(state, on), srcs[0].kind() == Operand::Kind::torch, from.data(), to.data());
     for (std::size_t i = 0; i < dsts.size(); ++i) dsts[i].written();
 }

@@ -8,7 +8,7 @@ namespace py = pybind11;
 namespace dnnmove::python {
 namespace {
 
-PyObject* type = nullptr;  // for the life of the process
+PyObject* prop_kind_type = nullptr;  // for the life of the process
 
 constexpr const char* kDoc = R"(Kind of propagation, with oneDNN's numbers; `forward` is `forward_training`.
 
@@ -38,13 +38,13 @@ void register_prop_kind(py::module_& module) {
     const py::object made = py::module_::import("enum").attr("IntEnum")("PropKind", members, py::arg("module") = "dnnmove");
     made.attr("__doc__") = kDoc;
     module.attr("PropKind") = made;
-    type = py::object(made).release().ptr();
+    prop_kind_type = py::object(made).release().ptr();
 }
 
-py::object to_python(onednn::PropKind kind) { return py::handle(type)(static_cast<int>(kind)); }
+py::object to_python(onednn::PropKind kind) { return py::handle(prop_kind_type)(static_cast<int>(kind)); }
 
 onednn::PropKind to_prop_kind(py::handle value) {
-    if (!py::isinstance(value, type)) {
+    if (!py::isinstance(value, prop_kind_type)) {
         throw TypeError("prop_kind (" + short_repr(value.ptr()) +
                         ") must be a PropKind: PropKind.forward_training or PropKind.forward_inference");
     }

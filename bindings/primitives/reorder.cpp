@@ -19,13 +19,6 @@ namespace {
 
 const Title kTitle{"reorder", "undef", ""};
 
-void check_rank(const MemoryDesc& desc, const char* name) {
-    if (desc.layout.ndim() > 12) {
-        throw ValueError(std::string(name) + " has " + std::to_string(desc.layout.ndim()) +
-                         " dimensions, oneDNN objects have at most 12");
-    }
-}
-
 void check_written_once(const Layout& to, const MemoryDesc& desc) {
     if (to.self_overlaps()) throw ValueError("dst_mem has elements that share bytes: " + desc.repr());
 }
@@ -62,7 +55,7 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
     const auto& src = to_object<Memory>(src_mem, "src_mem", "Memory");
     const auto& dst = to_object<Memory>(dst_mem, "dst_mem", "Memory");
     if (!on.is_none()) to_object<onednn::Stream>(on, "stream", "Stream or None");
-    check_rank(src.desc, "src_mem");
+    onednn::check_rank(src.desc.layout, "src_mem");
     const Layout& from = src.desc.layout;
     const Layout& to = dst.desc.layout;
     if (from.dims != to.dims) {

@@ -19,12 +19,12 @@ namespace py = pybind11;
 namespace dnnmove::python {
 namespace {
 
-struct Desc {
+struct BoundDesc {
     using InitializedOnly = void;
     ReorderDesc value;
 };
 
-struct PrimitiveDesc {
+struct BoundPd {
     using InitializedOnly = void;
     ReorderPd value;
 };
@@ -47,20 +47,19 @@ std::string problem_of(const ReorderDesc& desc) {
 py::tuple arguments_of(const ReorderDesc& desc) { return py::make_tuple(desc.src, desc.dst, scales_of(desc), desc.axis); }
 
 BuiltPrimitive build(py::handle problem) {
-    const auto made = [](PrimitiveDesc pd) {
+    const auto made = [](BoundPd pd) {
         auto executable = pd.value.build();
         std::string text = problem_of(pd.value.desc());
         return BuiltPrimitive{std::move(executable), py::cast(std::move(pd)), std::move(text)};
     };
-    if (py::isinstance<PrimitiveDesc>(problem)) return made(problem.cast<const PrimitiveDesc&>());
-    if (py::isinstance<Desc>(problem)) return made({ReorderPd(problem.cast<const Desc&>().value, nullptr, "auto")});
+    if (py::isinstance<BoundPd>(problem)) return made(problem.cast<const BoundPd&>());
+    if (py::isinstance<BoundDesc>(problem)) return made({ReorderPd(problem.cast<const BoundDesc&>().value, nullptr, "auto")});
     throw TypeError("pd (" + short_repr(problem.ptr()) + ") must be a Reorder.PrimitiveDesc or a Reorder.Desc");
 }
 
 // A copy goes on from the implementation at which the original was, where it has that too.
-PrimitiveDesc restored(const py::object& desc, const py::object& engine, const std::string& choice,
-                       const std::string& current) {
-    ReorderPd pd(desc.cast<const Desc&>().value, engine.cast<std::shared_ptr<onednn::Engine>>(), choice);
+BoundPd restored(const py::object& desc, const py::object& engine, const std::string& choice, const std::string& current) {
+    ReorderPd pd(desc.cast<const BoundDesc&>().value, engine.cast<std::shared_ptr<onednn::Engine>>(), choice);
     ReorderPd moved = pd;
     while (moved.implementations().current().name != current) {
         if (!moved.implementations().next()) return {pd};
@@ -72,7 +71,7 @@ template <class Class>
 void define_common(Class& type) {
     using Object = typename Class::type;
     const auto desc_of = [](const Object& object) -> const ReorderDesc& {
-        if constexpr (std::is_same_v<Object, PrimitiveDesc>) {
+        if constexpr (std::is_same_v<Object, BoundPd>) {
             return object.value.desc();
         } else {
             return object.value;
@@ -101,50 +100,50 @@ void define_common(Class& type) {
 void register_reorder_primitive(py::module_& module) {
     using Object = const py::object&;
     const py::object primitive = make_primitive_type(module, {"Reorder", "reorder", "pd", kReorderDoc, build});
-    py::class_<Desc> desc(primitive, "Desc", kReorderDescDoc);
+    py::class_<BoundDesc> desc(primitive, "Desc", kReorderDescDoc);
     desc.def(py::init([](Object src, Object dst, Object scales, Object axis) {
                  const MemoryDesc& from = to_memory_desc(src, "src_desc");
                  const MemoryDesc& to = to_memory_desc(dst, "dst_desc");
-                 return Desc{
+                 return BoundDesc{
                      ReorderDesc::make(from, to, parse_factor(scales.ptr(), "scales"), parse_integer(axis.ptr(), "axis"))};
              }),
              py::arg("src_desc"), py::arg("dst_desc"), py::arg("scales") = py::none(), py::arg("axis") = 1,
              "__init__(self, src_desc, dst_desc, scales=None, axis=1)\n--\n\n")
-        .def("__repr__", [](const Desc& self) { return abbreviated("Reorder.Desc(" + problem_of(self.value) + ")"); })
+        .def("__repr__", [](const BoundDesc& self) { return abbreviated("Reorder.Desc(" + problem_of(self.value) + ")"); })
         .def("__reduce__", [](const py::object& self) {
-            return made_again(py::type::of(self), arguments_of(self.cast<const Desc&>().value));
+            return made_again(py::type::of(self), arguments_of(self.cast<const BoundDesc&>().value));
         });
-    py::class_<PrimitiveDesc> pd(primitive, "PrimitiveDesc", kReorderPdDoc);
+    py::class_<BoundPd> pd(primitive, "PrimitiveDesc", kReorderPdDoc);
     pd.def(py::init([](Object problem, Object engine, Object implementation) {
-               return PrimitiveDesc{ReorderPd(to_object<Desc>(problem, "desc", "Reorder.Desc").value, to_engine(engine),
-                                              std::string(parse_text(implementation.ptr(), "implementation")))};
+               return BoundPd{ReorderPd(to_object<BoundDesc>(problem, "desc", "Reorder.Desc").value, to_engine(engine),
+                                        std::string(parse_text(implementation.ptr(), "implementation")))};
            }),
            py::arg("desc"), py::arg("engine") = py::none(), py::arg("implementation") = "auto",
            "__init__(self, desc, engine=None, implementation='auto')\n--\n\n")
         .def_property_readonly(
             "scratchpad_desc",
-            [](const PrimitiveDesc& self) {
+            [](const BoundPd& self) {
                 return MemoryDesc::dense({self.value.scratchpad_bytes()}, py::dtype::of<std::uint8_t>());
             },
             "MemoryDesc of oneDNN's scratch memory; every execution brings its own.")
         .def_property_readonly(
-            "engine", [](const PrimitiveDesc& self) { return self.value.engine(); }, "The Engine.")
+            "engine", [](const BoundPd& self) { return self.value.engine(); }, "The Engine.")
         .def_property_readonly(
-            "implementations", [](const PrimitiveDesc& self) { return self.value.implementations().names(); },
+            "implementations", [](const BoundPd& self) { return self.value.implementations().names(); },
             "What can run the problem, best first: \"native:<isa>\", \"onednn:<impl_info_str>\".")
         .def_property_readonly(
-            "impl_info_str", [](const PrimitiveDesc& self) { return self.value.implementations().current().name; },
+            "impl_info_str", [](const BoundPd& self) { return self.value.implementations().current().name; },
             "The current implementation.")
         .def(
-            "next_impl", [](PrimitiveDesc& self) { return self.value.implementations().next(); }, kReorderNextDoc)
+            "next_impl", [](BoundPd& self) { return self.value.implementations().next(); }, kReorderNextDoc)
         .def("__reduce__",
              [](const py::object& self) {
-                 const ReorderPd& value = self.cast<const PrimitiveDesc&>().value;
+                 const ReorderPd& value = self.cast<const BoundPd&>().value;
                  return py::make_tuple(py::module_::import("dnnmove._core").attr("_restore_reorder"),
-                                       py::make_tuple(Desc{value.desc()}, value.engine(), value.implementations().choice(),
+                                       py::make_tuple(BoundDesc{value.desc()}, value.engine(), value.implementations().choice(),
                                                       value.implementations().current().name));
              })
-        .def("__repr__", [](const PrimitiveDesc& self) {
+        .def("__repr__", [](const BoundPd& self) {
             return abbreviated("<Reorder.PrimitiveDesc of " + problem_of(self.value.desc()) + ": " +
                                self.value.implementations().current().name + ">");
         });

@@ -16,8 +16,6 @@ namespace py = pybind11;
 namespace dnnmove::python {
 namespace {
 
-constexpr std::size_t kMaxDims = 12;
-
 class OneDnnReorder final : public Executable {
 public:
     OneDnnReorder(onednn::Reorder reorder, std::vector<float> scales)
@@ -49,12 +47,6 @@ private:
     std::vector<float> scales_;
 };
 
-void check_rank(const MemoryDesc& desc, const char* name) {
-    if (desc.layout.ndim() <= kMaxDims) return;
-    throw ValueError(std::string(name) + " has " + std::to_string(desc.layout.ndim()) +
-                     " dimensions, oneDNN objects have at most " + std::to_string(kMaxDims));
-}
-
 std::vector<Implementations<onednn::Reorder>::Candidate> candidates_of(const ReorderDesc& desc, const onednn::Engine& engine) {
     std::vector<Implementations<onednn::Reorder>::Candidate> candidates;
     candidates.push_back({native_name(best_isa()), std::nullopt});
@@ -73,8 +65,8 @@ std::vector<Implementations<onednn::Reorder>::Candidate> candidates_of(const Reo
 }  // namespace
 
 ReorderDesc ReorderDesc::make(const MemoryDesc& src, const MemoryDesc& dst, chain::Factor scales, std::int64_t axis) {
-    check_rank(src, "src_desc");
-    check_rank(dst, "dst_desc");
+    onednn::check_rank(src.layout, "src_desc");
+    onednn::check_rank(dst.layout, "dst_desc");
     const Dims& dims = src.layout.dims;
     if (dst.layout.dims != dims) {
         throw ValueError("dst_desc has dims " + to_string(dst.layout.dims) + " but must have src_desc's " + to_string(dims));

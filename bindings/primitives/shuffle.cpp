@@ -19,7 +19,6 @@ namespace dnnmove::python {
 namespace {
 
 constexpr std::int64_t kTwoGiB = std::int64_t{1} << 31;
-constexpr std::size_t kMaxDims = 12;
 const char* const kVariable = "DNNMOVE_IMPLEMENTATION";
 
 class OneDnnShuffle final : public Executable {
@@ -86,10 +85,7 @@ std::string requested_implementation(const std::string& implementation) {
 ShuffleDesc ShuffleDesc::make(onednn::PropKind prop, const MemoryDesc& data, std::int64_t axis, std::int64_t group_size,
                               const std::string& name) {
     const Layout& layout = data.layout;
-    if (layout.ndim() > kMaxDims) {
-        throw ValueError(name + " has " + std::to_string(layout.ndim()) + " dimensions, oneDNN objects have at most " +
-                         std::to_string(kMaxDims));
-    }
+    onednn::check_rank(layout, name);
     const std::size_t position = ops::normalize_axis(axis, layout.ndim());
     const std::int64_t length = layout.dims[position];
     if (length == 0) {

@@ -74,7 +74,7 @@ PyObject* set_python_error() noexcept {
     } catch (const ValueError& error) {
         PyErr_SetString(PyExc_ValueError, error.what());
     } catch (const python::OneDnnError& error) {
-        python::set_python_error(error);
+        python::set_onednn_error(error);
     } catch (const std::bad_alloc&) {
         PyErr_NoMemory();
     } catch (py::error_already_set& error) {

@@ -59,7 +59,7 @@ int from_object(void* object, DLManagedTensorVersioned** out) noexcept {
     return guarded([&] { *out = export_tensor(memory_in(object)); });
 }
 
-int to_object(DLManagedTensorVersioned* tensor, void** out) noexcept {
+int object_of(DLManagedTensorVersioned* tensor, void** out) noexcept {
     return guarded([&] {
         const py::object owner = own_tensor(tensor);
         const DLTensor& from = tensor->dl_tensor;
@@ -112,7 +112,7 @@ int current_stream(DLDeviceType, std::int32_t, void** out) noexcept {
 }
 
 constexpr DLPackExchangeAPI kApi{
-    {{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, nullptr}, allocate, from_object, to_object, borrow, current_stream};
+    {{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, nullptr}, allocate, from_object, object_of, borrow, current_stream};
 
 }  // namespace
 

@@ -12,9 +12,6 @@ namespace py = pybind11;
 namespace dnnmove::python {
 namespace {
 
-// NumPy 2's limit; NumPy 1 stops at 32.
-constexpr std::size_t kMaxDims = 64;
-
 Dims to_bytes(const Dims& strides, std::int64_t itemsize) {
     Dims bytes = strides;
     for (std::int64_t& stride : bytes) {
@@ -28,8 +25,8 @@ Dims to_bytes(const Dims& strides, std::int64_t itemsize) {
 }  // namespace
 
 void MemoryDesc::check_rank(const Dims& dims) {
-    if (dims.size() > kMaxDims) {
-        throw ValueError("dims " + to_string(dims) + " must have at most " + std::to_string(kMaxDims) + " entries");
+    if (dims.size() > kMaxRank) {
+        throw ValueError("dims " + to_string(dims) + " must have at most " + std::to_string(kMaxRank) + " entries");
     }
 }
 

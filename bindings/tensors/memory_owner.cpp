@@ -28,7 +28,7 @@ struct Block {
 
 Owner* cast(PyObject* self) { return reinterpret_cast<Owner*>(self); }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
+int traverse_owner(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(cast(self)->object);
     return 0;
@@ -51,7 +51,7 @@ void deallocate(PyObject* self) {
 
 PyTypeObject* owner_type() {
     static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
-                                  {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                  {Py_tp_traverse, reinterpret_cast<void*>(traverse_owner)},
                                   {Py_tp_doc, const_cast<char*>("What keeps the bytes of a Memory.")},
                                   {0, nullptr}};
     static PyType_Spec spec{

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,8 @@ namespace dnnmove {
 
 // Lengths in elements or strides in bytes, one entry per dimension; the user of the list says which.
 using Dims = std::vector<std::int64_t>;
+
+inline Dims to_dims(std::span<const std::int64_t> span) { return {span.begin(), span.end()}; }
 
 inline constexpr std::size_t kMaxRank = 64;  // of an array: NumPy's limit
 

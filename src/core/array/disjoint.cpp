@@ -24,7 +24,7 @@ namespace dnnmove {
 namespace {
 
 constexpr std::size_t kFew = 16;                  // arrays whose extents meet: each is compared with each
-constexpr std::int64_t kBudget = 2'000'000;       // nodes of all searches of pairs together
+constexpr std::int64_t kPairBudget = 2'000'000;       // nodes of all searches of pairs together
 constexpr std::int64_t kPairCost = 8;             // in nodes: to set a search up
 constexpr std::size_t kPiecesPerArray = 64;       // that the sweep may handle, on average
 
@@ -182,7 +182,7 @@ public:
     // True where they share a byte, and where that is not known.
     bool meet(const Region& a, const Region& b) {
         if (a.high <= b.low || b.high <= a.low) return false;
-        if (nodes_ > kBudget) return true;
+        if (nodes_ > kPairBudget) return true;
         ++work_.pairs;
         nodes_ += kPairCost;
         return overlap(a.footprint, b.footprint, nodes_);

@@ -25,7 +25,7 @@ private:
     std::vector<Words> words_;
 };
 
-Value to_value(const Factor& factor) {
+Value value_of(const Factor& factor) {
     return std::visit([](const auto& each) { return Value(each); }, factor);
 }
 
@@ -44,7 +44,7 @@ public:
     std::vector<Argument> arguments() const override {
         std::vector<Argument> all{{"dtype", dtype_}};
         for (const auto& [name, factor] : factors()) {
-            if (!std::holds_alternative<std::monostate>(*factor)) all.push_back({name, to_value(*factor)});
+            if (!std::holds_alternative<std::monostate>(*factor)) all.push_back({name, value_of(*factor)});
         }
         if (conversion_.axis) all.push_back({"axis", *conversion_.axis});
         return all;

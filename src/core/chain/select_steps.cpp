@@ -11,8 +11,8 @@ namespace {
 
 using ops::named;
 
-constexpr std::size_t kMostBoxes = 16;                          // that rolls make before they turn to tables
-constexpr std::int64_t kMaxIndices = std::int64_t{1} << 28;  // that counts of repeats may become
+constexpr std::size_t kMostRolledBoxes = 16;                          // that rolls make before they turn to tables
+constexpr std::int64_t kMaxRepeats = std::int64_t{1} << 28;  // that counts of repeats may become
 
 void check_repeats(const Dims& repeats, std::string_view argument, const std::string& text) {
     for (const std::int64_t count : repeats) {
@@ -78,8 +78,8 @@ private:
         }
         Dims indices;
         for (std::size_t i = 0; i < counts.size(); ++i) {
-            if (counts[i] > kMaxIndices - static_cast<std::int64_t>(indices.size())) {
-                throw ValueError("repeats adds up to more than " + std::to_string(kMaxIndices));
+            if (counts[i] > kMaxRepeats - static_cast<std::int64_t>(indices.size())) {
+                throw ValueError("repeats adds up to more than " + std::to_string(kMaxRepeats));
             }
             indices.insert(indices.end(), static_cast<std::size_t>(counts[i]), static_cast<std::int64_t>(i));
         }
@@ -97,7 +97,7 @@ std::optional<Mosaic> in_boxes(const Mosaic& data, std::size_t axis, std::int64_
     try {
         const std::int64_t length = data.shape()[axis];
         Mosaic boxes = data.take(axis, {{length - by, 1, by}, {0, 1, length - by}});
-        if (pieces < kMostBoxes || boxes.pieces().size() <= pieces + kMostBoxes / 4) return boxes;
+        if (pieces < kMostRolledBoxes || boxes.pieces().size() <= pieces + kMostRolledBoxes / 4) return boxes;
     } catch (const TooManyBoxes&) {
         // Tables hold any number of them.
     }

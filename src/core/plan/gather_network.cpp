@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kFewWindows = 4;      // no network gains here
 constexpr std::size_t kMostWindows = 5;     // per vector before the network: the kernels have four steps
 constexpr std::size_t kMostStride = 16;
-constexpr std::size_t kMostLines = 16;
+constexpr std::size_t kMostNetworkLines = 16;
 
 // The most windows that the units with one value of the `rounds` bits from `bit` (of the unit's number) on need.
 std::size_t windows_per_value(const std::vector<std::size_t>& homes, std::int32_t rounds, std::int32_t bit) {
@@ -45,7 +45,7 @@ NetworkShape choose_network(const std::vector<std::int32_t>& places, std::size_t
         return stride * 4 > vectors ? kMostStride : stride;
     };
     shape.stride = find_stride(in_order);
-    if (shape.stride == kMostStride && windows.size() <= kMostLines) shape.stride = find_stride(in_any);
+    if (shape.stride == kMostStride && windows.size() <= kMostNetworkLines) shape.stride = find_stride(in_any);
     if (shape.stride == kMostStride) return shape;
     std::vector<std::size_t> homes(units, 0);
     for (std::size_t k = 0; k < units; ++k) {

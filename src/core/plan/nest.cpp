@@ -7,11 +7,11 @@
 namespace dnnmove {
 
 std::int64_t bytes_read(const Nest& nest) {
-    struct Walk {
+    struct Direction {
         std::int64_t stride;  // bytes, positive
         std::int64_t extent;
     };
-    std::vector<Walk> walks;
+    std::vector<Direction> walks;
     std::int64_t tabled = 1;  // steps of loops that no stride describes: taken as apart
     for (const Loop& loop : nest.loops) {
         if (loop.extent == 0) return 0;
@@ -21,7 +21,7 @@ std::int64_t bytes_read(const Nest& nest) {
             walks.push_back({std::abs(loop.src_stride), loop.extent});
         }
     }
-    std::sort(walks.begin(), walks.end(), [](const Walk& a, const Walk& b) { return a.stride < b.stride; });
+    std::sort(walks.begin(), walks.end(), [](const Direction& a, const Direction& b) { return a.stride < b.stride; });
     std::int64_t bytes = nest.itemsize;
     std::int64_t span = nest.itemsize;  // from the first byte to the last
     for (std::size_t k = 0; k < walks.size();) {

@@ -18,10 +18,10 @@ constexpr std::int64_t kLineField = 32;
 constexpr std::int64_t kCachedLineField = 160;
 constexpr std::int64_t kSlabBytes = 32 * 1024;
 constexpr std::int64_t kMaxSlabBytes = 512 * 1024;
-constexpr std::int64_t kNearBytes = 256 * 1024;
+constexpr std::int64_t kNearRecordBytes = 256 * 1024;
 constexpr double kStripCycles = 2;  // of one field of a record
 constexpr double kNever = std::numeric_limits<double>::max();
-constexpr std::int64_t kRunBytes = 1024;  // worth writing of one field before the next
+constexpr std::int64_t kFieldRunBytes = 1024;  // worth writing of one field before the next
 
 // Is this the nest of a field: split off records, or joined to some?
 bool is_field(const Transfer& transfer, bool split) {
@@ -125,7 +125,7 @@ bool Records::dense() const {
 
 void Records::plan(const Kernels& kernels) {
     kernels_ = &kernels;
-    prefetch_ = large_ || records_ * pitch_ > kNearBytes;
+    prefetch_ = large_ || records_ * pitch_ > kNearRecordBytes;
     std::vector<std::int64_t> widths;
     std::int64_t common = kLine;
     std::int64_t total = 0;
@@ -169,7 +169,7 @@ void Records::plan(const Kernels& kernels) {
     const bool exchanges = groups_[0].method == Method::exchange;
     const bool by_lines = groups_[0].method == Method::lines;
     stages_ = !split_ && large_ && !exchanges && !by_lines && 4 * pitch_ <= kStageBytes;
-    const std::int64_t wanted = std::max(kSlabBytes / pitch_, by_lines ? 0 : kRunBytes / narrowest);
+    const std::int64_t wanted = std::max(kSlabBytes / pitch_, by_lines ? 0 : kFieldRunBytes / narrowest);
     const std::int64_t most = stages_ ? kStageBytes : kMaxSlabBytes;
     slab_ = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, most / pitch_));
     if (slab_ > lines) slab_ -= slab_ % lines;

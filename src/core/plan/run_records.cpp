@@ -7,7 +7,7 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kFlushBytes = 4 * 1024;     // of a field, collected before they are streamed
+constexpr std::int64_t kFieldFlushBytes = 4 * 1024;     // of a field, collected before they are streamed
 constexpr std::int64_t kExchangedBytes = 8 * 1024;
 constexpr std::int64_t kDirectRow = 1024;          // rows of which the two partial lines matter little
 constexpr std::int64_t kWideRow = 64;            // a strip's row may be written as so many bytes
@@ -190,8 +190,8 @@ void Records::strip_to_field(const Slab& slab, const Field& field) const noexcep
         return kernels_->copy_rows(from, to, width, {slab.count, pitch_, width}, KernelStores{true, false});
     }
     // Collected, and streamed by whole lines; the bytes of the last, partial line stay.
-    alignas(64) std::byte stage[kFlushBytes + kDirectRow + 2 * kLine];
-    const std::int64_t most = std::max<std::int64_t>(1, kFlushBytes / width);
+    alignas(64) std::byte stage[kFieldFlushBytes + kDirectRow + 2 * kLine];
+    const std::int64_t most = std::max<std::int64_t>(1, kFieldFlushBytes / width);
     std::int64_t waiting = 0;  // bytes, from stage + phase_of(to) on
     for (std::int64_t done = 0; done < slab.count; done += most) {
         const std::int64_t count = std::min(most, slab.count - done);

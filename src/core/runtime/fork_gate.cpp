@@ -33,7 +33,7 @@ struct Gate {
 };
 
 // Made when the library is loaded, before anybody can fork.
-[[maybe_unused]] Gate& loaded = Gate::gate();
+[[maybe_unused]] Gate& gate_loaded = Gate::gate();
 
 }  // namespace
 

@@ -28,7 +28,7 @@ Locks& locks() {
 }
 
 // Made when the library is loaded, before anybody can fork.
-[[maybe_unused]] Locks& loaded = locks();
+[[maybe_unused]] Locks& locks_loaded = locks();
 
 template <class Body>
 void Locks::every(const Body& body) {

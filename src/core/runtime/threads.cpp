@@ -71,13 +71,13 @@ int initial_threads() {
     return std::clamp(threads, 1, kMaxThreads);
 }
 
-std::atomic<int>& process_limit() {
+std::atomic<int>& limit_of_process() {
     static std::atomic<int> limit{initial_threads()};
     return limit;
 }
 
 // Registers the fork handler when the library is loaded, before anybody can fork.
-[[maybe_unused]] const int kLoaded = process_limit().load();
+[[maybe_unused]] const int kLoaded = limit_of_process().load();
 
 // Null where there is no memory for it.
 ThreadPool* pool() noexcept {
@@ -91,11 +91,11 @@ ThreadPool* pool() noexcept {
 
 }  // namespace
 
-void set_num_threads(int n) { process_limit().store(n, std::memory_order_relaxed); }
+void set_num_threads(int n) { limit_of_process().store(n, std::memory_order_relaxed); }
 
 int get_num_threads() {
     if (threads_have_limits.load(std::memory_order_relaxed) && thread_limit > 0) return thread_limit;
-    return process_limit().load(std::memory_order_relaxed);
+    return limit_of_process().load(std::memory_order_relaxed);
 }
 
 int exchange_thread_limit(int n) {
