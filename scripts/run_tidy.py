@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "build" / "release"
+FOLDER = ROOT / "build" / "tidy"
 
 
 def sources() -> list[Path]:
@@ -34,8 +34,9 @@ def check(file: Path) -> str:
 
 
 def main() -> int:
-    given = [f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_PREFIX_PATH={sys.prefix}"]
-    subprocess.run(["cmake", "--preset", "release", *given], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    given = ["-DDNNMOVE_UNITY_BUILD=OFF", f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_PREFIX_PATH={sys.prefix}"]
+    command = ["cmake", "--preset", "release", "-B", str(FOLDER), *given]
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     files = [Path(name).resolve() for name in sys.argv[1:]] or sources()
     start = time.monotonic()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
