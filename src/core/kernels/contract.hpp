@@ -103,6 +103,7 @@ struct alignas(64) ExchangeStep {
 struct ExchangeBlock {
     static constexpr std::int32_t kMaxVectors = 32;  // on a side
     static constexpr std::int32_t kMaxSteps = 11;    // of a vector
+    static constexpr std::int32_t kFewVectors = 4;   // on a side: they stay in registers, each made of all of the other's
 
     const ExchangeVector* sources;
     const ExchangeVector* destinations;

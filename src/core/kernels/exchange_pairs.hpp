@@ -11,7 +11,6 @@ namespace {
 inline constexpr std::int64_t kShortExchange = 16;         // bytes of a vector
 inline constexpr std::int64_t kPairsAhead = 2048;          // bytes of all sources together
 inline constexpr std::int64_t kPairsChunk = 8192;          // bytes of the records
-inline constexpr std::int32_t kFewShortVectors = 4;        // of a block that stays in registers
 
 // Where a vector lies in the first block, and how far it moves per block and per record.
 struct PairCursor {
@@ -147,7 +146,7 @@ struct ManyPairs {
         }
     }
 
-    static void run(const ExchangeBlock& block, const Pairs& pairs, const KernelLoop& rows, std::int64_t) {
+    static void run(const ExchangeBlock& block, const Pairs& pairs, const KernelLoop& rows) {
         const std::int64_t most = 2 * (kPairsChunk / (2 * kShortExchange * block.count) + 1);  // whole pairs
         for (std::int64_t j = 0; j < rows.extent; ++j) {
             const std::int64_t src = rows.src_at(j);
@@ -168,7 +167,7 @@ struct ManyPairs {
 void exchange_pairs(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
                     const KernelLoop& rows, KernelStores stores) noexcept {
     Pairs pairs;
-    bool dense = block.count <= kFewShortVectors;
+    bool dense = block.count <= ExchangeBlock::kFewVectors;
     std::int64_t total = 0;
     const ExchangeStep* step = block.steps;
     const int log2 = __builtin_ctzll(static_cast<unsigned long long>(block.records));
@@ -194,7 +193,7 @@ void exchange_pairs(const ExchangeBlock& block, const std::byte* const* srcs, st
         case 2: return FewPairs<2>::run(block, pairs, rows, rows_ahead);
         case 3: return FewPairs<3>::run(block, pairs, rows, rows_ahead);
         case 4: return FewPairs<4>::run(block, pairs, rows, rows_ahead);
-        default: return ManyPairs::run(block, pairs, rows, rows_ahead);
+        default: return ManyPairs::run(block, pairs, rows);
     }
 }
 

@@ -9,7 +9,7 @@
 namespace dnnmove {
 
 // Does a kernel keep so many vectors of a block on a side in registers?
-constexpr bool few_vectors(std::int64_t vectors) { return vectors <= 4; }
+constexpr bool few_vectors(std::int64_t vectors) { return vectors <= ExchangeBlock::kFewVectors; }
 // Is a table surely small enough whose blocks have so many vectors, each made of at most so many elements?
 bool fits_exchange(std::int64_t vectors, std::int64_t elements);
 // Estimated cycles per line of either side with everything in the first-level cache.

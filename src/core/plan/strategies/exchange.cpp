@@ -3,7 +3,7 @@
 
 #include "plan/choose.hpp"
 #include "plan/exchange_table.hpp"
-#include "plan/row_strategy.hpp"
+#include "plan/stream_strategy.hpp"
 
 namespace dnnmove {
 namespace {
@@ -14,52 +14,26 @@ constexpr std::int64_t kMaxStreams = 16;
 constexpr double kRunCycles = 15;
 constexpr double kVectorRunCycles = 50;
 
-bool may_be_streams(const Loop& loop) { return loop.extent >= 2 && loop.extent <= kMaxStreams; }
+bool may_be_streams(std::int64_t count) { return count >= 2 && count <= kMaxStreams; }
 
-// a walks the streams, b is the loop around them.
-struct Exchange final : RowStrategy {
-    using RowStrategy::RowStrategy;
+struct Exchange final : StreamStrategy {
+    using StreamStrategy::StreamStrategy;
 
     bool match(const Problem& problem) {
-        const std::vector<Loop>& loops = problem.loops;
         const std::int64_t vector_bytes = problem.kernels().exchange_bytes;
         // (Vectors of lines are gathered as fast.)
-        if (problem.innermost != Problem::Innermost::elements || problem.kernels().exchange == nullptr ||
-            vector_bytes == kLine || itemsize > kMaxElement || loops.size() < 2) {
+        if (problem.kernels().exchange == nullptr || vector_bytes == kLine || itemsize > kMaxElement ||
+            !take_streams(problem, may_be_streams)) {
             return false;
         }
-        const std::size_t last = loops.size() - 1;
-        const Loop& inner = loops[last];
-        const Loop& before = loops[last - 1];
-        if (may_be_streams(inner) && continues(before, inner.extent * itemsize) && before.src_stride == itemsize) {
-            streams = inner.extent;
-            a = {before.extent, before.extent, itemsize, streams * itemsize, true};
-            pitch = inner.src_stride;
-            taken = {last - 1, last};
-        } else {
-            const auto found = std::find_if(loops.begin(), loops.end(), [&](const Loop& loop) {
-                return !loop.table && loop.src_stride == itemsize && may_be_streams(loop) &&
-                       inner.src_stride == loop.extent * itemsize;
-            });
-            // Past the caches the lines of each stream would be written in parts.
-            if (found == loops.end() || &*found == &inner || problem.context.beyond_cache) return false;
-            deals = true;
-            streams = found->extent;
-            a = {inner.extent, inner.extent, inner.src_stride, itemsize, true};
-            pitch = found->dst_stride;
-            taken = {static_cast<std::size_t>(found - loops.begin()), last};
-        }
+        // Past the caches the lines of each stream would be written in parts.
+        if (deals && problem.context.beyond_cache) return false;
         records = vector_bytes / std::gcd(vector_bytes, itemsize);
         const std::int64_t vectors = streams * itemsize * records / vector_bytes;
         if (a.extent < records || !fits_exchange(vectors, records)) return false;
         cycles = exchange_cycles(vectors, few_vectors(vectors) ? vectors * vectors : vectors * std::min(vectors, records),
                                  vector_bytes);
         besides = few_vectors(vectors) ? kRunCycles : kVectorRunCycles * static_cast<double>(vectors);
-        for (std::size_t position = loops.size(); position-- > 0;) {
-            if (takes(position)) continue;
-            take_second_loop(problem, position, deals ? 0 : a.extent * a.dst_stride);
-            break;
-        }
         return true;
     }
     double cost(const Problem&) const override {
@@ -88,14 +62,8 @@ struct Exchange final : RowStrategy {
         }
         call.kernels.exchange(table.block(), from, to, a.steps(call.unit.a_tile), b_of(call), {false, call.stores().prefetch});
     }
-    StrategyWords describe() const override {
-        return {deals ? "deinterleave" : "interleave", "elements", "rows", std::to_string(streams) + " streams"};
-    }
     std::size_t memory() const override { return Strategy::memory() + table.memory(); }
 
-    bool deals = false;  // deinterleaves
-    std::int64_t streams = 0;
-    std::int64_t pitch = 0;    // bytes from stream to stream, on the side where they are separate
     std::int64_t records = 0;  // of a block
     double cycles = 0;         // per line
     double besides = 0;        // cycles of a run, whatever its length
