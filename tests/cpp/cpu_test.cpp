@@ -8,7 +8,8 @@
 
 #include "test.hpp"
 
-using dnnmove::last_level_cache_bytes;
+using dnnmove::last_level_cache;
+using dnnmove::read_last_level_cache;
 
 namespace {
 
@@ -32,7 +33,8 @@ public:
         std::ofstream(folder / "size") << size << '\n';
         if (!shared_cpu_list.empty()) std::ofstream(folder / "shared_cpu_list") << shared_cpu_list << '\n';
     }
-    std::int64_t last_level() const { return last_level_cache_bytes(root_.string()); }
+    std::string root() const { return root_.string(); }
+    std::int64_t last_level() const { return read_last_level_cache(root_.string()).usable(32 * kMiB); }
 
 private:
     std::filesystem::path root_;
@@ -68,6 +70,10 @@ TEST_CASE("a guest has no share of a cache that its processor could not have") {
     CHECK(last_level_of("491520K", "0-15") == 96);
     CHECK(last_level_of("491520K", "0-7,128-135") == 96);
     CHECK(last_level_of("491520K", "0-239") == 480);
+    System guest;
+    guest.add_cache("49152K", "0-1");
+    CHECK(read_last_level_cache(guest.root()).usable(14 * kMiB) == 14 * kMiB);
+    CHECK(read_last_level_cache(guest.root()).usable(kMiB) == 12 * kMiB);
     // Processors that have it for themselves.
     CHECK(last_level_of("32768K", "0-15") == 32);
     CHECK(last_level_of("98304K", "0-15") == 96);
@@ -78,6 +84,6 @@ TEST_CASE("a guest has no share of a cache that its processor could not have") {
 }
 
 TEST_CASE("this machine has a cache") {
-    CHECK(last_level_cache_bytes() >= kMiB);
-    CHECK(last_level_cache_bytes() == last_level_cache_bytes(""));
+    CHECK(last_level_cache().usable(kMiB) >= kMiB);
+    CHECK(last_level_cache().bytes == read_last_level_cache("").bytes);
 }

@@ -111,7 +111,7 @@ TEST_CASE("bytes read are never too few") {
 
 // What is written and what is read once fit into the cache, though the windows together are larger.
 TEST_CASE("windows that fit into the cache are stored ordinarily") {
-    const std::int64_t cache = last_level_cache_bytes();
+    const std::int64_t cache = this_processor().usable_cache();
     for (const auto& window : {std::pair{400, 160}, {1024, 256}, {64, 1}}) {
         const std::int64_t size = window.first, step = window.second;
         INFO("windows of ", size, ", ", step, " apart");

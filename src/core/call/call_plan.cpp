@@ -95,7 +95,7 @@ CallPlan::CallPlan(Title title, std::vector<Placement> inputs, std::vector<Place
     // Both are found out once in a process. Now, with the caller's lock of the interpreter, rather than by the first
     // build, in which a fork would find them half done.
     best_isa();
-    last_level_cache_bytes();
+    last_level_cache();
 }
 
 CallPlan::~CallPlan() {

@@ -13,9 +13,6 @@ constexpr std::int64_t kMiB = 1024 * 1024;
 // caches).
 constexpr std::int64_t kMostPerCpu = 6 * kMiB;
 
-// What one core may well fill alone.
-constexpr std::int64_t kUsual = 32 * kMiB;
-
 // The first line of a file; empty where there is none.
 std::string first_line(const std::string& path) {
     std::FILE* file = std::fopen(path.c_str(), "r");
@@ -56,24 +53,25 @@ std::int64_t count_cpus(const std::string& list) {
 
 }  // namespace
 
-std::int64_t last_level_cache_bytes(const std::string& root) {
-    std::int64_t largest = 0;
-    std::int64_t cpus = 0;
+std::int64_t LastLevelCache::usable(std::int64_t least) const {
+    if (bytes <= 0) return least;
+    return cpus <= 0 ? bytes : std::min(bytes, std::max(least, cpus * kMostPerCpu));
+}
+
+LastLevelCache read_last_level_cache(const std::string& root) {
+    LastLevelCache cache;
     for (int index = 0; index < 8; ++index) {
         const std::string folder = root + "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
         const std::int64_t size = size_of(first_line(folder + "/size"));
         if (size == 0) break;
-        if (size <= largest) continue;
-        largest = size;
-        cpus = count_cpus(first_line(folder + "/shared_cpu_list"));
+        if (size > cache.bytes) cache = {size, count_cpus(first_line(folder + "/shared_cpu_list"))};
     }
-    if (largest <= 0) return kUsual;
-    return cpus <= 0 ? largest : std::min(largest, std::max(kUsual, cpus * kMostPerCpu));
+    return cache;
 }
 
-std::int64_t last_level_cache_bytes() {
-    static const std::int64_t bytes = last_level_cache_bytes("");
-    return bytes;
+const LastLevelCache& last_level_cache() {
+    static const LastLevelCache cache = read_last_level_cache("");
+    return cache;
 }
 
 }  // namespace dnnmove

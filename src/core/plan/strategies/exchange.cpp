@@ -26,8 +26,6 @@ struct Exchange final : StreamStrategy {
             !take_streams(problem, may_be_streams)) {
             return false;
         }
-        // Past the caches the lines of each stream would be written in parts.
-        if (deals && problem.context.beyond_cache) return false;
         records = vector_bytes / std::gcd(vector_bytes, itemsize);
         const std::int64_t vectors = streams * itemsize * records / vector_bytes;
         if (a.extent < records || !fits_exchange(vectors, records)) return false;
@@ -47,7 +45,7 @@ struct Exchange final : StreamStrategy {
         // There is one: what it takes at most fits (match).
         table = *build_exchange(std::vector<std::int64_t>(static_cast<std::size_t>(streams), itemsize), deals,
                                 problem.kernels().exchange_bytes);
-        const bool stage = problem.context.beyond_cache;
+        const bool stage = problem.context.beyond_cache && !deals;
         unit_step = a.dst_stride;
         const std::int64_t unit = stage ? problem.context.unit_bytes : deals ? kUnitBytes / streams : kUnitBytes;
         size_inside_out(unit_step, unit, records, stage);
