@@ -1,8 +1,9 @@
 # Has the files of each folder compiled as one: most of what a file takes is the reading of headers.
 #
-# Names in anonymous namespaces are then unique in their folder, but in the rooms of kernels and of strategies: the
+# The files of a folder then share their anonymous namespaces: no two of them may give one name two meanings, but for
+# functions of parameters that do not convert to each other. Those of kernels and of strategies are left apart: the
 # kernels' files differ in their flags, and every strategy names its own constants. DNNMOVE_UNITY_BUILD=OFF compiles
-# every file by itself, as `make check-lto` and `make tidy` do: each includes what it uses.
+# every file by itself, as `make tidy` does: each includes what it uses.
 function(dnnmove_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${DNNMOVE_UNITY_BUILD} UNITY_BUILD_MODE GROUP)
   foreach(source IN LISTS ARGN)

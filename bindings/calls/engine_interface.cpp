@@ -37,8 +37,8 @@ bool shuffle(const DnnmoveArray& x, std::int64_t groups, bool back, DnnmoveAlloc
     return true;
 }
 
-std::int32_t shuffle_channels(const DnnmoveArray* x, std::int64_t groups, std::int32_t back, DnnmoveAllocate allocate,
-                              void* context) {
+std::int32_t shuffle_from_table(const DnnmoveArray* x, std::int64_t groups, std::int32_t back, DnnmoveAllocate allocate,
+                                void* context) {
     if (trace::on() || !threads_are_settled()) return 0;
     try {
         return shuffle(*x, groups, back != 0, allocate, context) ? 1 : 0;
@@ -50,7 +50,7 @@ std::int32_t shuffle_channels(const DnnmoveArray* x, std::int64_t groups, std::i
 }  // namespace
 
 void register_engine_interface(PyObject* module) {
-    static DnnmoveEngineInterface table{DNNMOVE_ENGINE_INTERFACE_VERSION, kKeepGil, shuffle_channels};
+    static DnnmoveEngineInterface table{DNNMOVE_ENGINE_INTERFACE_VERSION, kKeepGil, shuffle_from_table};
     const PyRef capsule = checked(PyCapsule_New(&table, DNNMOVE_ENGINE_INTERFACE, nullptr));
     if (PyModule_AddObjectRef(module, "_engine_interface", capsule.get()) != 0) throw PythonError{};
 }

@@ -28,7 +28,7 @@ int guarded(const Body& body) noexcept {
     }
 }
 
-const Memory& memory_in(void* object) {
+const Memory& memory_given(void* object) {
     const py::handle handle(static_cast<PyObject*>(object));
     if (!py::isinstance<Memory>(handle)) throw TypeError("the object must be a Memory, not " + type_name(handle.ptr()));
     return handle.cast<const Memory&>();
@@ -56,7 +56,7 @@ int allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
 }
 
 int from_object(void* object, DLManagedTensorVersioned** out) noexcept {
-    return guarded([&] { *out = export_tensor(memory_in(object)); });
+    return guarded([&] { *out = export_tensor(memory_given(object)); });
 }
 
 int object_of(DLManagedTensorVersioned* tensor, void** out) noexcept {
@@ -92,7 +92,7 @@ int object_of(DLManagedTensorVersioned* tensor, void** out) noexcept {
 // Borrowed: the Memory keeps shape and strides, and the caller the Memory.
 int borrow(void* object, DLTensor* out) noexcept {
     return guarded([&] {
-        const Memory& memory = memory_in(object);
+        const Memory& memory = memory_given(object);
         if (memory.readonly) throw py::buffer_error("this memory is read-only, which a borrowed tensor cannot say");
         const DLManagedTensorVersioned* const tensor = export_tensor(memory);
         const DLTensor lent = tensor->dl_tensor;

@@ -86,4 +86,6 @@ TEST_CASE("a guest has no share of a cache that its processor could not have") {
 TEST_CASE("this machine has a cache") {
     CHECK(last_level_cache().usable(kMiB) >= kMiB);
     CHECK(last_level_cache().bytes == read_last_level_cache("").bytes);
+    CHECK(last_level_cache().cpus == read_last_level_cache("").cpus);
+    CHECK(dnnmove::LastLevelCache{}.usable(3 * kMiB) == 3 * kMiB);
 }

@@ -111,7 +111,7 @@ TEST_CASE("bytes read are never too few") {
 
 // What is written and what is read once fit into the cache, though the windows together are larger.
 TEST_CASE("windows that fit into the cache are stored ordinarily") {
-    const std::int64_t cache = this_processor().usable_cache();
+    const std::int64_t cache = last_level_cache().usable(this_processor().shared_cache_bytes);
     for (const auto& window : {std::pair{400, 160}, {1024, 256}, {64, 1}}) {
         const std::int64_t size = window.first, step = window.second;
         INFO("windows of ", size, ", ", step, " apart");
@@ -119,6 +119,21 @@ TEST_CASE("windows that fit into the cache are stored ordinarily") {
         CHECK(contains(explain(windows(size, step, cache * 3)), "non-temporal"));
     }
     CHECK(contains(explain(windows(1024, 1024 + 16, cache / 4 * 3)), "stores non-temporal"));  // apart: as much is read
+}
+
+// Two CPUs see their host's 48 MiB, of which less counts on Intel's processors. Rows, transposes, fills: 28, 20 and 50 MB.
+TEST_CASE("of a cache that guests share as much counts as the processor fills") {
+    const LastLevelCache shared{48 << 20, 2};
+    const auto stores_past = [&](const Nest& nest, const Processor& processor) {
+        return contains(explain(nest, {Isa::scalar, 64, {}, &processor, &shared}), "non-temporal");
+    };
+    const Nest rows = into_dense({700, 20}, {1000, 700000}, 1000);
+    const Nest transposed = into_dense({1600, 1600}, {4, 6400}, 4);
+    const Nest filled = into_dense({50'000'000}, {0}, 1);
+    for (const Nest& nest : {rows, transposed, filled}) {
+        CHECK(stores_past(nest, kFewStreams));
+        CHECK(!stores_past(nest, kManyStreams));
+    }
 }
 
 // Rows of 196 bytes in pairs, as a shuffle of 7 x 7 images in two groups has them: however many pairs there are,

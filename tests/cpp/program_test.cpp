@@ -296,7 +296,8 @@ TEST_CASE("narrow fields of long records beyond the caches are split") {
         std::vector<std::int64_t> widths(10, width);
         widths.insert(widths.end(), 51, 225);
         const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
-        const std::int64_t records = std::min<std::int64_t>(this_processor().usable_cache(), 64 << 20) / sum + 13;
+        const std::int64_t records =
+            std::min<std::int64_t>(last_level_cache().usable(this_processor().shared_cache_bytes), 64 << 20) / sum + 13;
         for (int run = 0; run < 4; ++run) check_records(widths, records, sum, true, random);
     }
 }
@@ -316,7 +317,8 @@ TEST_CASE("records beyond the caches are split and joined") {
                                                                      std::vector<std::int64_t>(33, 1),
                                                                      {52, 76, 64, 4, 4, 4, 4, 4, 4, 4, 4, 4, 300, 1}}) {
         const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
-        const std::int64_t records = std::min<std::int64_t>(this_processor().usable_cache(), 64 << 20) / sum + 13;
+        const std::int64_t records =
+            std::min<std::int64_t>(last_level_cache().usable(this_processor().shared_cache_bytes), 64 << 20) / sum + 13;
         for (const bool split : {true, false}) check_records(widths, records, sum, split, random);
     }
 }

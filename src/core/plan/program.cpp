@@ -322,7 +322,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         read += static_cast<double>(bytes_read(transfer.nest)) * static_cast<double>(transfer.repeat.count);
     }
     if (repeated) transfers = with_fields_apart(std::move(transfers));
-    const std::int64_t cache = options.processor->usable_cache();
+    const std::int64_t cache = options.cache->usable(options.processor->shared_cache_bytes);
     const double touched = static_cast<double>(impl->bytes) + read;
     // Others use the last-level cache, too: what fills most of it is not found there by the next call. Ordinary
     // stores of whole lines in order are faster as long as a fair part of them is found in the cache by the next

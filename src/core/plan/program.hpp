@@ -11,6 +11,7 @@
 #include "plan/sink.hpp"
 #include "plan/summary.hpp"
 #include "plan/variant.hpp"
+#include "runtime/cpu.hpp"
 #include "runtime/isa.hpp"
 
 namespace dnnmove {
@@ -48,6 +49,7 @@ struct PlanOptions {
     std::int64_t dst_alignment = 1;  // a power of two (bytes, at most 64) that divides every destination base
     Variant variant = {};            // where a measurement has overruled the planner
     const Processor* processor = &this_processor();
+    const LastLevelCache* cache = &last_level_cache();
 };
 
 // Immutable; execute may be called from many threads at once.

@@ -19,8 +19,8 @@ struct StreamStrategy : RowStrategy {
 
 protected:
     // Takes the loops of the streams and the one around them; false where there are none. `may_be_streams` says how many
-    // of them the kernel knows.
-    bool take_streams(const Problem& problem, bool (*may_be_streams)(std::int64_t));
+    // of them the kernel knows, a stream has `least_bytes` and more.
+    bool take_streams(const Problem& problem, bool (*may_be_streams)(std::int64_t), std::int64_t least_bytes);
 };
 
 }  // namespace dnnmove

@@ -18,7 +18,7 @@ struct Interleave final : StreamStrategy {
 
     bool match(const Problem& problem) {
         return problem.kernels().weave != nullptr && itemsize <= kMaxElement && power_of_two(itemsize) &&
-               take_streams(problem, may_be_streams) && a.extent * itemsize >= kLine;
+               take_streams(problem, may_be_streams, kLine);
     }
     double cost(const Problem& problem) const override {
         const double rounds = std::countr_zero(static_cast<unsigned>(streams));
