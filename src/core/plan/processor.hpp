@@ -30,8 +30,8 @@ inline constexpr Processor kManyStreams{512, 0, true, 64, false, true, 32 << 20}
 // Intel's: a second-level cache follows 32 streams, and two lines for a row leave as fast as more. (Granite Rapids, two
 // threads: of 32 rows 34 GB/s are read, of 64 25, of 128 whose pitch is 16 KiB 9; single lines 27 GB/s, two 50. Transposes
 // of 17 to 134 MB by halves of lines are at 0.17 to 0.31 of a copy's speed where 8 to 32 rows are written; at 0.8 to 0.9
-// where 4 are; staged at 0.5 to 0.84. Ice Lake, where 4 are, elements of 8 bytes, 16 to 240 MB: 10 to 14 GB/s by halves of
-// lines, staged 20 to 38; of 16 bytes 18 and 24. Shuffles of 24 to 96 MB by gathers of 16 bytes: 0.38 to 0.45 by ordinary
+// where 4 are; staged at 0.5 to 0.84. Ice Lake, where 4 are, elements of 8 bytes, 16 to 240 MB: 10 to 21 GB/s by halves of
+// lines, staged 21 to 29; of 16 bytes 19 and 24. Shuffles of 24 to 96 MB by gathers of 16 bytes: 0.38 to 0.45 by ordinary
 // stores, 0.60 to 0.69 past the caches. Two CPUs of an Ice Lake that see 48 MiB: a copy by ordinary stores is at 0.85 of one
 // past the caches where both arrays have 18 MB, at 0.6 to 0.7 from 24 MB on. With a reader of the result behind it, it takes
 // 0.6 to 0.9 of the time up to 16 MB, 0.7 to 1.6 at 20 to 24, 1.3 to 1.7 at 32, 0.9 to 1.2 at 40 and 48.)
