@@ -121,7 +121,6 @@ TEST_CASE_FIXTURE(Checker, "elements that are rows are transposed") {
 }
 
 TEST_CASE_FIXTURE(Checker, "elements in cells are transposed") {
-    if (kernels_.transpose_cells == nullptr) return;
     for (std::int64_t width = 1; width <= 16; ++width) {
         for (const std::int64_t cell : {width, width + 1, 2 * width, 3 * width, std::int64_t{16}}) {
             if (cell <= 16) each_shape({width, cell});

@@ -80,9 +80,8 @@ TEST_CASE("what an instruction set lacks stays null") {
     for (const Isa isa : available_isas()) {
         const Kernels& plain = kernels_for(isa);
         const Kernels& kernels = checked_kernels(plain);
-        CHECK((plain.weave == nullptr) == (kernels.weave == nullptr));
-        CHECK((plain.exchange == nullptr) == (kernels.exchange == nullptr));
-        CHECK((plain.transpose_cells == nullptr) == (kernels.transpose_cells == nullptr));
+        CHECK((plain.split_records == nullptr) == (kernels.split_records == nullptr));
+        CHECK((plain.join_records == nullptr) == (kernels.join_records == nullptr));
         CHECK(kernels.isa == isa);
     }
 }

@@ -13,11 +13,6 @@ using namespace testing;
 
 class GatherChecks : public KernelChecks {
 protected:
-    bool has_gathers() const {
-        if (kernels_.gather_bytes == 0) MESSAGE("no gathers with this instruction set");
-        return kernels_.gather_bytes != 0;
-    }
-
     // Blocks of `lanes` channels at `steps` positions each time, at 37 positions.
     void gather(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t lanes, std::int64_t channels,
                 std::int64_t groups, std::int64_t steps, KernelStores stores) {
@@ -92,7 +87,6 @@ protected:
 // Shuffles of `channels` in `groups` over blocks of `lanes`: windows shared by many vectors, networks, and
 // channels that do not exist.
 TEST_CASE_FIXTURE(GatherChecks, "channels of blocks are gathered and padding is zero") {
-    if (!has_gathers()) return;
     for (const std::int64_t itemsize : {1, 2, 3, 4, 8}) {
         for (const std::int64_t lanes : {4, 8, 16}) {
             for (const auto& shuffle :
@@ -114,7 +108,6 @@ TEST_CASE_FIXTURE(GatherChecks, "channels of blocks are gathered and padding is 
 // Rows of streams interleaved by blocks of `steps`: windows that all vectors share and others, rows of one
 // block, of few and of many, and a last block that overlaps.
 TEST_CASE_FIXTURE(GatherChecks, "streams are interleaved by rows") {
-    if (!has_gathers()) return;
     for (const std::int64_t itemsize : {1, 2, 3, 4}) {
         for (const std::int64_t streams : {1, 2, 3, 4, 5, 6, 7, 10}) {
             for (const std::int64_t steps : {16, 32, 64, 80}) {

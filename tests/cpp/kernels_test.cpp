@@ -246,13 +246,17 @@ TEST_CASE_FIXTURE(Checker, "panels are transposed by whole lines") {
 }
 
 TEST_CASE_FIXTURE(Checker, "few streams are woven and dealt") {
-    if (kernels_.weave == nullptr) return;
     for (int width = 1; width <= 16; width *= 2) {
         for (const bool deal : {false, true}) {
-            const auto permutes = dnnmove::weave_permutes(width, deal);
             for (const int streams : {2, 4, 8, 16}) {
-                for (const std::int64_t steps : {64 / width, 64 / width + 1, 200 / width + 3, 1000 / width}) {
+                const std::int64_t vector = kernels_.weave_bytes;
+                const bool lines = vector == dnnmove::kLine;
+                if (!lines && width * streams >= vector) continue;
+                const auto permutes = dnnmove::weave_permutes(width, streams, deal, vector);
+                for (const std::int64_t steps :
+                     {vector / width, vector / width + 1, std::int64_t{200 / width + 3}, std::int64_t{1000 / width}}) {
                     for (const KernelStores stores : all_stores()) {
+                        if (stores.nontemporal && !lines) continue;
                         each_phase(
                             [&](const std::byte* src, Room& room) {
                                 const std::int64_t bytes = steps * width;

@@ -1,11 +1,13 @@
 // The kernels for AVX-512 without VBMI: the gather is AVX2's, since byte permutes across lanes need VBMI.
 #if defined(__x86_64__)
-#include "kernels/exchange_pairs.hpp"
+#include "kernels/exchange_short.hpp"
 #include "kernels/gather_one_window.hpp"
+#include "kernels/simd_avx2.hpp"
 #include "kernels/simd_avx512.hpp"
 #include "kernels/table.hpp"
 #include "kernels/tables.hpp"
 #include "kernels/transpose_cells.hpp"
+#include "kernels/weave_lanes.hpp"
 
 namespace dnnmove {
 
@@ -16,8 +18,10 @@ const Kernels& avx512_kernels() {
         kernels.transpose_cells = transpose_cells<Simd512>;
         kernels.gather_windows = 1;
         kernels.gather = by_reference<gather_one_window>;
-        kernels.exchange = exchange_pairs;
+        kernels.exchange = exchange_short<Simd256>;
         kernels.exchange_bytes = kShortExchange;
+        kernels.weave = by_reference<weave_lanes<Simd256>>;
+        kernels.weave_bytes = 16;
         return kernels;
     }();
     return table;

@@ -19,6 +19,7 @@ const Kernels& avx512_vbmi_kernels() {
         kernels.gather_windows = 2;
         kernels.gather = gather_two_windows;
         kernels.weave = by_reference<weave>;
+        kernels.weave_bytes = kLine;
         kernels.exchange = exchange;
         kernels.exchange_bytes = kLine;
         return kernels;

@@ -149,7 +149,9 @@ struct Checked {
                       std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept {
         Check("weave")
             .that(streams == 2 || streams == 4 || streams == 8 || streams == 16, "2, 4, 8 or 16 streams")
-            .that(bytes >= 64 && bytes % width == 0, "streams of 64 bytes and more, whole elements")
+            .that(bytes >= inner.weave_bytes && bytes % width == 0, "streams of a vector and more, whole elements")
+            .that(inner.weave_bytes == kLine || width * streams < inner.weave_bytes, "elements of all streams in half a vector")
+            .that(inner.weave_bytes == kLine || !stores.nontemporal, "vectors that are no lines are not streamed")
             .that(permutes != nullptr, "permutes")
             .loops(b);
         inner.weave(src, dst, width, streams, deal, permutes, bytes, pitch, b, stores);

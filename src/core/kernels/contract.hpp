@@ -170,7 +170,7 @@ constexpr std::int64_t packed_element(std::int64_t width) {
 struct Kernels {
     Isa isa;
     int vector_bytes;  // width of a tile's side
-    int gather_bytes;  // width of a gather's vectors and windows; 0: no gather on this ISA
+    int gather_bytes;  // width of a gather's vectors and windows
     int gather_windows;  // source windows per step: 1 or 2
 
     // Copies rows of `bytes` bytes each.
@@ -206,8 +206,7 @@ struct Kernels {
                                std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, KernelStores stores,
                                RowsAhead ahead) noexcept;
     // The same for elements in cells: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * cell]. Without
-    // non-temporal stores it writes the first `owned` elements of every row. Null where the ISA has no byte
-    // permute. At most kMaxCellPanelBytes / width rows_in.
+    // non-temporal stores it writes the first `owned` elements of every row. At most kMaxCellPanelBytes / width rows_in.
     void (*transpose_cells)(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                             std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, Cells cells,
                             KernelStores stores, RowsAhead ahead) noexcept;
@@ -222,16 +221,17 @@ struct Kernels {
     // of one-window kernels are whole vectors then, one after the other, of at most kMaxStreamedBlock bytes.
     void (*gather)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b,
                    KernelStores stores) noexcept;
-    // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least 64) bytes each, elements of `width`
-    // bytes, or with `deal` deals one out to as many; the separate streams lie `pitch` apart. The
-    // two `permutes` are a round's: weave_permutes (plan/gather_table.hpp) makes them.
-    // b.extent times. Null where gathers are the better way.
+    // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least weave_bytes) bytes each, elements of `width`
+    // bytes, or with `deal` deals one out to as many; the separate streams lie `pitch` apart. weave_permutes
+    // (plan/gather_table.hpp) makes the `permutes`. b.extent times. Where weave_bytes is less than a line: at most 8 streams,
+    // width * streams is less than weave_bytes, and nothing is streamed.
     void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
                   std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept;
+    std::int64_t weave_bytes;  // of a vector: a line, or 16
     // `records` records, at least a block's, between the buffers at `srcs` and those at `dsts`, rows.extent times; the last
     // block of a row may repeat part of the one before it. Its vectors are of exchange_bytes: a line, or 16 bytes.
     // nontemporal: only of lines, every vector of the destination's whole blocks lies on one. prefetch: every source so many
-    // bytes ahead. Null where the ISA has no permute of bytes.
+    // bytes ahead.
     void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
                      const KernelLoop& rows, KernelStores stores) noexcept;
     std::int64_t exchange_bytes;

@@ -1,35 +1,35 @@
-// Gathers 16-byte vectors from 16-byte windows with pshufb (in AVX2 and AVX-512 without VBMI).
+// Gathers 16-byte vectors from 16-byte windows, by permutes of bytes (all but AVX-512 VBMI).
 #pragma once
-
-#include <immintrin.h>
 
 #include "kernels/gather_blocks.hpp"
 
 namespace dnnmove {
 namespace {
 
-inline __m128i pick(const std::byte* window, const GatherIndex& index) {
-    return _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(window)),
-                            _mm_load_si128(reinterpret_cast<const __m128i*>(index.byte)));
+inline Simd128::Vector index_of(const GatherIndex& index) {
+    return Simd128::load(reinterpret_cast<const std::byte*>(index.byte));
+}
+inline Simd128::Vector pick(const std::byte* window, const GatherIndex& index) {
+    return Simd128::shuffle_lanes(Simd128::load(window), index_of(index));
 }
 
 // One vector of a block over many blocks: its permutes stay in registers.
 template <int steps>
 inline void pick_vectors(const GatherBlock& block, const GatherVector& vector, const GatherStep* step, const std::byte* from,
                          std::byte* to, std::int64_t count, std::int64_t src_step, std::int64_t dst_step) {
-    __m128i index[steps];
+    Simd128::Vector index[steps];
     const std::byte* window[steps];
     for (int s = 0; s < steps; ++s) {
-        index[s] = _mm_load_si128(reinterpret_cast<const __m128i*>(block.indices[step[s].index].byte));
+        index[s] = index_of(block.indices[step[s].index]);
         window[s] = from + step[s].first;
     }
     to += vector.dst;
     for (std::int64_t i = 0; i < count; ++i) {
-        const auto load = [&](int s) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(window[s] + i * src_step)); };
-        __m128i picked = _mm_shuffle_epi8(load(0), index[0]);
+        const auto of_window = [&](int s) { return Simd128::shuffle_lanes(Simd128::load(window[s] + i * src_step), index[s]); };
+        Simd128::Vector picked = of_window(0);
 #pragma GCC unroll 8
-        for (int s = 1; s < steps; ++s) picked = _mm_or_si128(picked, _mm_shuffle_epi8(load(s), index[s]));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * dst_step), picked);
+        for (int s = 1; s < steps; ++s) picked |= of_window(s);
+        Simd128::store(to + i * dst_step, picked);
     }
 }
 
@@ -57,14 +57,17 @@ struct VectorByVector {
                     case 2: pick_vectors<2>(block, vector, step, from, to, now, src_step, dst_step); break;
                     case 3: pick_vectors<3>(block, vector, step, from, to, now, src_step, dst_step); break;
                     case 4: pick_vectors<4>(block, vector, step, from, to, now, src_step, dst_step); break;
+                    case 5: pick_vectors<5>(block, vector, step, from, to, now, src_step, dst_step); break;
+                    case 6: pick_vectors<6>(block, vector, step, from, to, now, src_step, dst_step); break;
+                    case 7: pick_vectors<7>(block, vector, step, from, to, now, src_step, dst_step); break;
+                    case 8: pick_vectors<8>(block, vector, step, from, to, now, src_step, dst_step); break;
                     default:
                         for (std::int64_t i = 0; i < now; ++i) {
-                            __m128i picked = _mm_setzero_si128();
+                            Simd128::Vector picked = {};
                             for (std::int32_t s = 0; s < vector.steps; ++s) {
-                                picked = _mm_or_si128(picked,
-                                                      pick(from + i * src_step + step[s].first, block.indices[step[s].index]));
+                                picked |= pick(from + i * src_step + step[s].first, block.indices[step[s].index]);
                             }
-                            _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * dst_step + vector.dst), picked);
+                            Simd128::store(to + i * dst_step + vector.dst, picked);
                         }
                 }
                 step += vector.steps;
@@ -92,10 +95,7 @@ struct StagedVectors {
                 const std::int64_t now = count - done < most ? count - done : most;
                 VectorByVector::blocks<false>(block, from + done * src_step, stage, now, src_step, dst_step, ahead);
                 std::byte* const target = to + done * dst_step;
-                for (std::int64_t k = 0; k < now * dst_step; k += 16) {
-                    _mm_stream_si128(reinterpret_cast<__m128i*>(target + k),
-                                     _mm_load_si128(reinterpret_cast<const __m128i*>(stage + k)));
-                }
+                for (std::int64_t k = 0; k < now * dst_step; k += 16) Simd128::stream(target + k, Simd128::load(stage + k));
             }
         }
     }
@@ -110,14 +110,14 @@ struct PartialShuffles {
         for (std::int64_t i = 0; i < count; ++i) {
             const GatherStep* step = block.steps;
             for (std::int32_t v = 0; v < block.count; ++v) {
-                __m128i vector = _mm_setzero_si128();
+                Simd128::Vector vector = {};
                 for (const GatherStep* last = step + block.vectors[v].steps; step != last; ++step) {
                     alignas(16) std::byte readable[64] = {};
                     move_short(from + step->first, readable, block.window_bytes);
-                    vector = _mm_or_si128(vector, pick(readable, block.indices[step->index]));
+                    vector |= pick(readable, block.indices[step->index]);
                 }
                 alignas(16) std::byte written[64];
-                _mm_store_si128(reinterpret_cast<__m128i*>(written), vector);
+                Simd128::store(written, vector);
                 move_short(written, to + block.vectors[v].dst, block.vector_bytes);
             }
             from += src_step;

@@ -1,12 +1,27 @@
-// The kernels for every machine: 16-byte vectors, no gather.
+// The kernels for every machine: 16-byte vectors.
+#include "kernels/exchange_short.hpp"
+#include "kernels/gather_one_window.hpp"
 #include "kernels/simd_portable.hpp"
 #include "kernels/table.hpp"
 #include "kernels/tables.hpp"
+#include "kernels/transpose_cells.hpp"
+#include "kernels/weave_lanes.hpp"
 
 namespace dnnmove {
 
 const Kernels& portable_kernels() {
-    static constexpr Kernels table = make_table<Simd128>(Isa::scalar);
+    static constexpr Kernels table = [] {
+        Kernels kernels = make_table<Simd128>(Isa::scalar);
+        kernels.exchange = exchange_short<Simd128>;
+        kernels.exchange_bytes = kShortExchange;
+        kernels.gather = by_reference<gather_one_window>;
+        kernels.gather_bytes = 16;
+        kernels.gather_windows = 1;
+        kernels.transpose_cells = transpose_cells<Simd128>;
+        kernels.weave = by_reference<weave_lanes<Simd128>>;
+        kernels.weave_bytes = 16;
+        return kernels;
+    }();
     return table;
 }
 

@@ -5,7 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "kernels/simd_portable.hpp"
 
 namespace dnnmove {
 namespace {
@@ -16,15 +17,14 @@ struct Simd256 {
 
     static Vector load(const std::byte* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
     static Vector load_partial(const std::byte* p, std::int64_t bytes) {
-        alignas(32) std::byte whole[32] = {};
-        std::memcpy(whole, p, static_cast<std::size_t>(bytes));
-        return load(whole);
+        if (bytes <= 16) return _mm256_zextsi128_si256(lane_partial(p, bytes));
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(lane(p)), lane_partial(p + 16, bytes - 16), 1);
     }
     static void store(std::byte* p, Vector v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
     static void store_partial(std::byte* p, Vector v, std::int64_t bytes) {
         alignas(32) std::byte whole[32];
         store(whole, v);
-        std::memcpy(p, whole, static_cast<std::size_t>(bytes));
+        move_short(whole, p, bytes);
     }
     static void stream(std::byte* p, Vector v) { _mm256_stream_si256(reinterpret_cast<__m256i*>(p), v); }
     static void fence() { _mm_sfence(); }
@@ -36,29 +36,11 @@ struct Simd256 {
         return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(_mm_xor_si128(places, _mm_set1_epi8(last))));
     }
 
-    template <std::size_t bytes>
-    static std::uint64_t word(const std::byte* p) {
-        std::uint64_t value = 0;
-        std::memcpy(&value, p, bytes);
-        return value;
-    }
     // 16 bytes, or `bytes` of them and zeros, and the vector with them as its lane `at`.
     using Lane = __m128i;
     static Lane lane(const std::byte* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
     static Lane lane_partial(const std::byte* p, std::int64_t bytes) {
-        if (bytes >= 16) return lane(p);
-        if (bytes > 8)
-            return _mm_set_epi64x(static_cast<long long>(word<8>(p + bytes - 8) >> (8 * (16 - bytes))),
-                                  static_cast<long long>(word<8>(p)));
-        std::uint64_t low = 0;
-        if (bytes == 8) {
-            low = word<8>(p);
-        } else if (bytes >= 4) {
-            low = word<4>(p) | word<4>(p + bytes - 4) << (8 * (bytes - 4));
-        } else {
-            for (std::int64_t k = 0; k < bytes; ++k) low |= word<1>(p + k) << (8 * k);
-        }
-        return _mm_cvtsi64_si128(static_cast<long long>(low));
+        return reinterpret_cast<Lane>(Simd128::load_partial(p, bytes));
     }
     static Vector with_lane(Vector v, Lane lane, int at) {
         return at == 0 ? _mm256_zextsi128_si256(lane) : _mm256_inserti128_si256(v, lane, 1);

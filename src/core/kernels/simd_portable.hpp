@@ -1,13 +1,19 @@
-// 16-byte vectors by the compiler's vector extensions: SSE2 on x86-64, NEON on aarch64.
+// 16-byte vectors by the compiler's vector extensions, for every machine; with SSE4.1 on x86-64, NEON on aarch64.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#if defined(__SSE2__)
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+#elif defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
+
+#include "kernels/rows.hpp"
 
 namespace dnnmove {
 namespace {
@@ -24,14 +30,26 @@ struct Simd128 {
         std::memcpy(&v, p, sizeof v);
         return v;
     }
+    // `bytes` of a vector, and zeros.
     static Vector load_partial(const std::byte* p, std::int64_t bytes) {
-        Vector v = {};
-        std::memcpy(&v, p, static_cast<std::size_t>(bytes));
-        return v;
+        if (bytes >= 16) return load(p);
+        if (bytes >= 8) {
+            const std::uint64_t high = bytes == 8 ? 0 : read<std::uint64_t>(p + bytes - 8) >> (8 * (16 - bytes));
+            return reinterpret_cast<Vector>(Words64{read<std::uint64_t>(p), high});
+        }
+        std::uint64_t low = 0;
+        if (bytes >= 4) {
+            low = read<std::uint32_t>(p) | read<std::uint32_t>(p + bytes - 4) << (8 * (bytes - 4));
+        } else {
+            for (std::int64_t k = 0; k < bytes; ++k) low |= read<std::uint8_t>(p + k) << (8 * k);
+        }
+        return reinterpret_cast<Vector>(Words64{low, 0});
     }
     static void store(std::byte* p, Vector v) { std::memcpy(p, &v, sizeof v); }
     static void store_partial(std::byte* p, Vector v, std::int64_t bytes) {
-        std::memcpy(p, &v, static_cast<std::size_t>(bytes));
+        alignas(16) std::byte whole[16];
+        store(whole, v);
+        move_short(whole, p, bytes);
     }
     static void stream(std::byte* p, Vector v) {
 #if defined(__SSE2__)
@@ -64,6 +82,25 @@ struct Simd128 {
     static Lane lane(const std::byte* p) { return load(p); }
     static Lane lane_partial(const std::byte* p, std::int64_t bytes) { return load_partial(p, bytes); }
     static Vector with_lane(Vector, Lane lane, int) { return lane; }
+    template <int>
+    static void store_lanes(std::byte* p, Vector v, int) {
+        store(p, v);
+    }
+
+    // Byte k becomes byte index[k], or zero where the index is 0x80 or more.
+    static Vector shuffle_lanes(Vector v, Vector index) {
+#if defined(__SSSE3__)
+        return reinterpret_cast<Vector>(_mm_shuffle_epi8(reinterpret_cast<__m128i>(v), reinterpret_cast<__m128i>(index)));
+#elif defined(__aarch64__)
+        return vqtbl1q_u8(v, index);
+#else
+        Vector picked;
+        for (int k = 0; k < kBytes; ++k) picked[k] = index[k] < kBytes ? v[index[k]] : 0;
+        return picked;
+#endif
+    }
+    // Stores the bytes that `index` picks; what lies behind them, up to a vector from `p`, is overwritten.
+    static void store_squeezed(std::byte* p, Vector v, Vector index, std::int64_t) { store(p, shuffle_lanes(v, index)); }
 
     // The element of `bytes` (a power of two, at most 16) bytes, repeated.
     static Vector splat(const std::byte* p, std::int64_t bytes) {

@@ -13,7 +13,8 @@
 //      2 lanes) d0 d1 | d2 d3          c1 d1 | c3 d3          a3 b3 c3 d3
 //
 // Fewer columns than a tile has are loaded lane by lane (run_narrow), fewer rows stored lane by lane
-// (run_short), or in parts of lanes (run_part).
+// (run_short), or in parts of lanes (run_part): whole vectors of them as far as there is `room`, up to where the
+// destination's rows end that follow each other without gaps. What is too much belongs to rows that are stored later.
 #pragma once
 
 #include "kernels/contract.hpp"
@@ -22,12 +23,34 @@
 namespace dnnmove {
 namespace {
 
+// Columns of a tile, and where all rows that it may read of end.
+struct Columns {
+    std::int64_t count;
+    const std::byte* end;
+};
+
+// May `bytes` bytes be read or written from `p` on, up to `end`? Nothing may where it is null.
+inline bool reaches(const std::byte* end, const std::byte* p, std::int64_t bytes) { return end != nullptr && end - p >= bytes; }
+
 template <class Simd, int width>
 struct Tile {
     using Vector = typename Simd::Vector;
     static constexpr int kSide = Simd::kBytes / width;
     static constexpr int kPerLane = 16 / width;
     static constexpr int kLanes = Simd::kBytes / 16;
+
+    // A row (a lane of one), or as much of it as `columns` are. What other rows have behind it does no harm, and where there are
+    // no masks a part takes several loads.
+    template <bool whole_columns>
+    static Vector load_row(const std::byte* from, Columns columns) {
+        if (whole_columns || (Simd::kBytes < kLine && reaches(columns.end, from, Simd::kBytes))) return Simd::load(from);
+        return Simd::load_partial(from, columns.count * width);
+    }
+    template <bool whole_columns>
+    static typename Simd::Lane load_lane(const std::byte* from, Columns columns) {
+        if (whole_columns || (Simd::kBytes < kLine && reaches(columns.end, from, 16))) return Simd::lane(from);
+        return Simd::lane_partial(from, columns.count * width);
+    }
 
     // Step 1.
     [[gnu::always_inline]] static inline void transpose_inside_lanes(Vector (&x)[kPerLane]) {
@@ -47,7 +70,7 @@ struct Tile {
     // Stores `columns` columns of kSide source rows; a whole tile where they are kSide, too.
     template <bool whole_columns, bool nontemporal, bool prefetch>
     static inline void run(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                           std::int64_t columns, RowsAhead ahead) {
+                           Columns columns, RowsAhead ahead) {
         Vector y[kPerLane][kLanes];
 #pragma GCC unroll 4
         for (int group = 0; group < kLanes; ++group) {
@@ -58,7 +81,7 @@ struct Tile {
                 const std::byte* from = src + src_rows[row];
                 // Into the second-level cache: many rows at once would take all of the first level's requests.
                 if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
-                x[r] = whole_columns ? Simd::load(from) : Simd::load_partial(from, columns * width);
+                x[r] = load_row<whole_columns>(from, columns);
             }
             transpose_inside_lanes(x);
 #pragma GCC unroll 16
@@ -70,7 +93,7 @@ struct Tile {
 #pragma GCC unroll 4
             for (int lane = 0; lane < kLanes; ++lane) {
                 const int column = lane * kPerLane + k;
-                if (!whole_columns && column >= columns) continue;
+                if (!whole_columns && column >= columns.count) continue;
                 std::byte* to = dst + dst_rows[column];
                 if (nontemporal) {
                     Simd::stream(to, y[k][lane]);
@@ -85,7 +108,8 @@ struct Tile {
     // step 1 alone leaves a column of all the rows in every vector.
     template <bool whole_rows, bool whole_columns, bool nontemporal, bool prefetch>
     static inline void run_narrow(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                  const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows, RowsAhead ahead) {
+                                  const std::int64_t* dst_rows, Columns columns, std::int64_t rows, RowsAhead ahead,
+                                  const std::byte* room) {
         Vector x[kPerLane];
 #pragma GCC unroll 16
         for (int k = 0; k < kPerLane; ++k) {
@@ -96,16 +120,15 @@ struct Tile {
                 if (!whole_rows && row >= rows) continue;
                 const std::byte* from = src + src_rows[row];
                 if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
-                x[k] = Simd::with_lane(x[k], whole_columns ? Simd::lane(from) : Simd::lane_partial(from, columns * width),
-                                       lane);
+                x[k] = Simd::with_lane(x[k], load_lane<whole_columns>(from, columns), lane);
             }
         }
         transpose_inside_lanes(x);
 #pragma GCC unroll 16
         for (int column = 0; column < kPerLane; ++column) {
-            if (!whole_columns && column >= columns) break;
+            if (!whole_columns && column >= columns.count) break;
             std::byte* to = dst + dst_rows[column];
-            if (!whole_rows) {
+            if (!whole_rows && !reaches(room, to, Simd::kBytes)) {
                 Simd::store_partial(to, x[column], rows * width);
             } else if (nontemporal) {
                 Simd::stream(to, x[column]);
@@ -119,7 +142,7 @@ struct Tile {
     // one column together. Every column is stored as so many lanes of its own.
     template <int lanes, bool whole_columns, bool prefetch>
     static inline void run_short(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                 const std::int64_t* dst_rows, std::int64_t columns, RowsAhead ahead) {
+                                 const std::int64_t* dst_rows, Columns columns, RowsAhead ahead) {
         static_assert(lanes == 1 || 2 * lanes == kLanes);
         Vector y[lanes][kPerLane];
 #pragma GCC unroll 2
@@ -129,7 +152,7 @@ struct Tile {
                 const int row = group * kPerLane + k;
                 const std::byte* from = src + src_rows[row];
                 if (prefetch) __builtin_prefetch(ahead.src + ahead.rows[row], 0, 2);
-                y[group][k] = whole_columns ? Simd::load(from) : Simd::load_partial(from, columns * width);
+                y[group][k] = load_row<whole_columns>(from, columns);
             }
             transpose_inside_lanes(y[group]);
         }
@@ -142,7 +165,7 @@ struct Tile {
 #pragma GCC unroll 16
             for (int k = 0; k < kPerLane; ++k) {
                 const int column = lane * kPerLane + k;
-                if (!whole_columns && column >= columns) return;
+                if (!whole_columns && column >= columns.count) return;
                 Simd::template store_lanes<lanes>(dst + dst_rows[column], y[lane * lanes / kLanes][k], lane % (kLanes / lanes));
             }
         }
@@ -151,7 +174,8 @@ struct Tile {
     // Fewer rows than a lane holds: lanes of these rows, and of the last of them again, by way of a stage.
     template <bool whole_columns, bool prefetch>
     static inline void run_part(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows, RowsAhead ahead) {
+                                const std::int64_t* dst_rows, Columns columns, std::int64_t rows, RowsAhead ahead,
+                                const std::byte* room) {
         alignas(64) std::byte stage[kSide * 16];
         std::int64_t stage_rows[kSide];
         for (int k = 0; k < kSide; ++k) stage_rows[k] = k * 16;
@@ -167,7 +191,14 @@ struct Tile {
         } else {
             run<whole_columns, false, prefetch>(src, from, stage, stage_rows, columns, {ahead.src, next});
         }
-        for (std::int64_t k = 0; k < columns; ++k) move_short(stage + k * 16, dst + dst_rows[k], rows * width);
+        for (std::int64_t k = 0; k < columns.count; ++k) {
+            std::byte* const to = dst + dst_rows[k];
+            if (reaches(room, to, 16)) {
+                move<16>(stage + k * 16, to);
+            } else {
+                move_short(stage + k * 16, to, rows * width);
+            }
+        }
     }
 
     // Rows that are left below whole tiles, so few that they cost less element by element than by one tile more.

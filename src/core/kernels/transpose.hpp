@@ -14,10 +14,28 @@ struct Cover {
     static constexpr int kPerLane = Tile::kPerLane;
     static constexpr int kLanes = Tile::kLanes;
 
+    static const std::byte* end_of(const std::byte* src, const std::int64_t* src_rows, std::int64_t rows,
+                                   std::int64_t columns) {
+        std::int64_t last = src_rows[0];
+        for (std::int64_t j = 1; j < rows; ++j) last = src_rows[j] > last ? src_rows[j] : last;
+        return src + last + columns * width;
+    }
+
+    // Where the destination ends if its rows are shorter than a vector and follow each other without gaps, else null.
+    static const std::byte* room_of(std::byte* dst, const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in) {
+        if (rows_in >= kSide) return nullptr;
+        for (std::int64_t i = 1; i < rows_out; ++i) {
+            if (dst_rows[i] - dst_rows[i - 1] != rows_in * width) return nullptr;
+        }
+        return dst + dst_rows[rows_out - 1] + rows_in * width;
+    }
+
     // Columns that are few: kPerLane at a time.
     template <bool nontemporal, bool prefetch>
     static inline void cover_narrow(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                    const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows_in, RowsAhead ahead) {
+                                    const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows_in, RowsAhead ahead,
+                                    const std::byte* room) {
+        const std::byte* const end = columns % kPerLane != 0 ? end_of(src, src_rows, rows_in, columns) : nullptr;
         for (std::int64_t j = 0; j < rows_in; j += kSide) {
             std::int64_t rows = rows_in - j < kSide ? rows_in - j : kSide;
             if (rows < kSide && rows_in >= kSide && !nontemporal) {
@@ -35,15 +53,16 @@ struct Cover {
                 std::byte* to = dst + j * width;
                 const RowsAhead next{ahead.src + i * width, ahead.rows + j};
                 const bool whole = now == kPerLane;
+                const Columns these{now, end};
                 if (rows == kSide && whole) {
-                    Tile::template run_narrow<true, true, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, now,
-                                                                                 rows, next);
+                    Tile::template run_narrow<true, true, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, these,
+                                                                                 rows, next, room);
                 } else if (rows == kSide) {
-                    Tile::template run_narrow<true, false, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, now,
-                                                                                  rows, next);
+                    Tile::template run_narrow<true, false, nontemporal, prefetch>(from, src_rows + j, to, dst_rows + i, these,
+                                                                                  rows, next, room);
                 } else {
-                    Tile::template run_narrow<false, false, false, prefetch>(from, src_rows + j, to, dst_rows + i, now, rows,
-                                                                             next);
+                    Tile::template run_narrow<false, false, false, prefetch>(from, src_rows + j, to, dst_rows + i, these, rows,
+                                                                             next, room);
                 }
             }
         }
@@ -53,12 +72,12 @@ struct Cover {
     // some of those before it, which costs less than a partial tile.
     template <bool whole_columns, bool prefetch>
     static inline void cover_rest(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                  const std::int64_t* dst_rows, std::int64_t columns, std::int64_t done, std::int64_t rows_in,
-                                  RowsAhead ahead) {
+                                  const std::int64_t* dst_rows, Columns columns, std::int64_t done, std::int64_t rows_in,
+                                  RowsAhead ahead, const std::byte* room) {
         for (std::int64_t j = done; j < rows_in;) {
             const std::int64_t left = rows_in - j;
             if (left <= Tile::kFewRows && j != 0) {
-                return Tile::template run_few_rows<prefetch>(src, src_rows + j, dst + j * width, dst_rows, columns, left,
+                return Tile::template run_few_rows<prefetch>(src, src_rows + j, dst + j * width, dst_rows, columns.count, left,
                                                              {ahead.src, ahead.rows + j});
             }
             std::int64_t rows = kPerLane;  // of the least tile that holds all, else of the largest that they fill
@@ -70,7 +89,7 @@ struct Cover {
             if (rows == kSide) {
                 Tile::template run<whole_columns, false, prefetch>(src, src_rows + j, to, dst_rows, columns, next);
             } else if (rows < kPerLane) {
-                Tile::template run_part<whole_columns, prefetch>(src, src_rows + j, to, dst_rows, columns, rows, next);
+                Tile::template run_part<whole_columns, prefetch>(src, src_rows + j, to, dst_rows, columns, rows, next, room);
             } else if (rows == kPerLane) {
                 if constexpr (kLanes > 1) {
                     Tile::template run_short<1, whole_columns, prefetch>(src, src_rows + j, to, dst_rows, columns, next);
@@ -89,12 +108,13 @@ struct Cover {
     template <bool nontemporal, bool prefetch>
     static inline void cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                              std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead) {
+        const std::byte* const room = room_of(dst, dst_rows, rows_out, rows_in);
         for (std::int64_t i = 0; i < rows_out; i += kSide) {
             std::int64_t columns = rows_out - i < kSide ? rows_out - i : kSide;
             const bool parts_are_slow = Simd::kBytes < kLine && rows_out < kSide;  // to load: there are no masks
             if (columns <= kLanes / 2 * kPerLane || (parts_are_slow && kLanes > 1 && columns < kSide)) {
                 cover_narrow<nontemporal, prefetch>(src + i * width, src_rows, dst, dst_rows + i, columns, rows_in,
-                                                    {ahead.src + i * width, ahead.rows});
+                                                    {ahead.src + i * width, ahead.rows}, room);
                 continue;
             }
             if (columns < kSide && rows_out >= kSide && !nontemporal) {
@@ -102,23 +122,24 @@ struct Cover {
                 columns = kSide;
             }
             const std::byte* from = src + i * width;
+            const Columns these{columns, columns == kSide ? nullptr : end_of(from, src_rows, rows_in, columns)};
             const RowsAhead next{ahead.src + i * width, ahead.rows};
             std::int64_t j = 0;
             for (; j + kSide <= rows_in; j += kSide) {
                 const RowsAhead of_tile{next.src, next.rows + j};
                 if (columns == kSide) {
-                    Tile::template run<true, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, columns,
+                    Tile::template run<true, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, these,
                                                                     of_tile);
                 } else {
-                    Tile::template run<false, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, columns,
+                    Tile::template run<false, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, these,
                                                                      of_tile);
                 }
             }
             if (j == rows_in) continue;
             if (columns == kSide) {
-                cover_rest<true, prefetch>(from, src_rows, dst, dst_rows + i, columns, j, rows_in, next);
+                cover_rest<true, prefetch>(from, src_rows, dst, dst_rows + i, these, j, rows_in, next, room);
             } else {
-                cover_rest<false, prefetch>(from, src_rows, dst, dst_rows + i, columns, j, rows_in, next);
+                cover_rest<false, prefetch>(from, src_rows, dst, dst_rows + i, these, j, rows_in, next, room);
             }
         }
     }
@@ -160,18 +181,25 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
     }
 }
 
-// Transposes panels of a tile's columns into a staging buffer and writes whole lines of every row out of it.
+// Columns that are staged at a time, at most: their rows of a panel, and what is read for them, stay in the first-level cache.
+inline constexpr int kMaxStagedColumns = 32;
+
+// Transposes panels of a tile's columns into a staging buffer and writes whole lines of every row out of it: of each row of the
+// source a line at a time, or half of one. (Ice Lake: with prefetches between the tiles, or some lines written after each, it
+// takes up to 1.6 times as long; without non-temporal stores, twice.)
 template <class Simd, int width>
 void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                      std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, KernelStores stores,
                      RowsAhead ahead) noexcept {
     using Panel = Cover<Simd, width>;
     constexpr std::int64_t kPitch = kMaxPanelBytes + kLine;  // bytes; not a power of two: spreads the cache sets
-    alignas(64) std::byte stage[Panel::kSide * kPitch];
-    std::int64_t stage_rows[Panel::kSide];
-    for (int i = 0; i < Panel::kSide; ++i) stage_rows[i] = i * kPitch;
-    for (std::int64_t i = 0; i < rows_out; i += Panel::kSide) {
-        const std::int64_t rows = rows_out - i < Panel::kSide ? rows_out - i : Panel::kSide;
+    constexpr int kLineColumns = kLine / width < kMaxStagedColumns ? kLine / width : kMaxStagedColumns;
+    constexpr int kColumns = kLineColumns > Panel::kSide ? kLineColumns : Panel::kSide;
+    alignas(64) std::byte stage[kColumns * kPitch];
+    std::int64_t stage_rows[kColumns];
+    for (int i = 0; i < kColumns; ++i) stage_rows[i] = i * kPitch;
+    for (std::int64_t i = 0; i < rows_out; i += kColumns) {
+        const std::int64_t rows = rows_out - i < kColumns ? rows_out - i : kColumns;
         Panel::template cover<false, false>(src + i * width, src_rows, stage, stage_rows, rows, rows_in,
                                             {src + i * width, src_rows});
         stream_panel<Simd>(stage, kPitch, dst, dst_rows + i, rows, rows_in * width, owned * width, first, stores.nontemporal,

@@ -114,7 +114,7 @@ std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources
                                         const Kernels& kernels) {
     const std::int64_t width = kernels.gather_bytes;
     const std::int64_t total = runs.bytes;
-    if (width == 0 || sources.empty() || (total < width && runs.offsets.size() > 1)) return std::nullopt;
+    if (sources.empty() || (total < width && runs.offsets.size() > 1)) return std::nullopt;
     constexpr std::int64_t kFar = std::numeric_limits<std::int32_t>::max() / 2;
     std::int64_t lowest = kFar;
     std::int64_t highest = -kFar;
@@ -189,8 +189,17 @@ std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources
     return table;
 }
 
-std::vector<GatherIndex> weave_permutes(std::int64_t width, bool deal) {
+std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams, bool deal, std::int64_t vector_bytes) {
     std::vector<GatherIndex> permutes(2);
+    if (vector_bytes < kLine) {
+        const std::int64_t group = vector_bytes / streams;  // bytes
+        for (std::int64_t byte = 0; byte < vector_bytes; ++byte) {
+            const std::int64_t in_group = byte % group;
+            const std::int64_t from = (in_group / width * streams + byte / group) * width + in_group % width;
+            permutes[0].byte[byte] = static_cast<std::uint8_t>(from);
+        }
+        return permutes;
+    }
     for (std::int64_t byte = 0; byte < 64; ++byte) {
         const std::int64_t element = byte / width;
         const std::int64_t within = byte % width;

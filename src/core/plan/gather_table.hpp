@@ -57,13 +57,14 @@ struct GatherRuns {
 inline constexpr std::int64_t kNoSource = std::numeric_limits<std::int64_t>::min();
 
 // `sources`: for every element of the block, in order of the runs, its source offset in bytes from the
-// block's source, or kNoSource. Empty where the ISA has no gather, or a vector would need more windows than pay.
+// block's source, or kNoSource. Empty where a vector would need more windows than pay.
 std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize, const GatherRuns& runs,
                                         const Kernels& kernels);
 
-// The two permutes of a weave's rounds, for elements of `width` bytes: the interleaved lower and upper
-// halves of two vectors, or with `deal` their elements of even and of odd place.
-std::vector<GatherIndex> weave_permutes(std::int64_t width, bool deal);
+// What a weave of elements of `width` bytes permutes vectors of weave_bytes by. Of lines: the two permutes of its rounds, the
+// interleaved lower and upper halves of two vectors, or with `deal` their elements of even and of odd place. Of 16 bytes: one,
+// which brings together what a vector has of each of the streams that are dealt out.
+std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams, bool deal, std::int64_t vector_bytes);
 
 // The permutes of a transpose of elements of `width` bytes in cells of `cell` bytes, by CellPermute.
 std::vector<GatherIndex> cell_permutes(std::int64_t width, std::int64_t cell);

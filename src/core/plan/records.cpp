@@ -147,7 +147,7 @@ void Records::plan(const Kernels& kernels) {
         k = end;
     }
     const auto count = static_cast<std::int64_t>(fields_.size());
-    if (kernels.exchange != nullptr && total < kWideField * count && dense()) {
+    if (total < kWideField * count && dense()) {
         auto table = build_exchange(widths, split_, kernels.exchange_bytes);
         const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
         double others = whole ? transpose_cycles(widths[0], count, kernels) : kNever;

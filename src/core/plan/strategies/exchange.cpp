@@ -22,8 +22,7 @@ struct Exchange final : StreamStrategy {
     bool match(const Problem& problem) {
         const std::int64_t vector_bytes = problem.kernels().exchange_bytes;
         // (Vectors of lines are gathered as fast.)
-        if (problem.kernels().exchange == nullptr || vector_bytes == kLine || itemsize > kMaxElement ||
-            !take_streams(problem, may_be_streams, 0)) {
+        if (vector_bytes == kLine || itemsize > kMaxElement || !take_streams(problem, may_be_streams, 0)) {
             return false;
         }
         records = vector_bytes / std::gcd(vector_bytes, itemsize);

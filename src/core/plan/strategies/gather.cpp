@@ -90,7 +90,7 @@ bool Gather::match(const Problem& problem) {
     const auto& [loops, size, context, innermost] = problem;
     const std::int64_t width = context.kernels->gather_bytes;
     const bool fits = innermost == elements || (innermost == repeated && itemsize <= 64);
-    if (width == 0 || !fits) return false;
+    if (!fits) return false;
     // Whole loops, as long as a block stays small and the destination contiguous.
     std::vector<std::int64_t> inner{0};  // source offsets, in order of the destination
     std::size_t position = loops.size();
@@ -201,7 +201,7 @@ struct GatherByTable final : Gather {
         const std::vector<Loop>& loops = problem.loops;
         const std::int64_t width = problem.kernels().gather_bytes;
         if (problem.innermost == repeated || problem.innermost == rows) return false;
-        if (itemsize > 64 || width == 0 || loops.size() < 2 || !loops[0].table || loops[1].table ||
+        if (itemsize > 64 || loops.size() < 2 || !loops[0].table || loops[1].table ||
             loops[0].extent * itemsize > kMaxTabledBytes) {
             return false;
         }

@@ -1,5 +1,6 @@
 // Interleave: 2, 4, 8 or 16 streams of elements interleaved into a run of the destination, or deinterleaved.
 #include <bit>
+#include <cmath>
 
 #include "plan/choose.hpp"
 #include "plan/costs.hpp"
@@ -17,22 +18,27 @@ struct Interleave final : StreamStrategy {
     using StreamStrategy::StreamStrategy;
 
     bool match(const Problem& problem) {
-        return problem.kernels().weave != nullptr && itemsize <= kMaxElement && power_of_two(itemsize) &&
-               take_streams(problem, may_be_streams, kLine);
+        const std::int64_t vector_bytes = problem.kernels().weave_bytes;
+        // (More in a short vector is what tiles are as good at.)
+        return itemsize <= kMaxElement && power_of_two(itemsize) && take_streams(problem, may_be_streams, vector_bytes) &&
+               (vector_bytes == kLine || streams * itemsize < vector_bytes);
     }
     double cost(const Problem& problem) const override {
         const double rounds = std::countr_zero(static_cast<unsigned>(streams));
         const auto bytes = static_cast<double>(a.extent * itemsize);
-        const double waste = static_cast<double>((a.extent * itemsize + 63) / 64 * 64) / bytes;
-        double cycles = waste * (1.5 + rounds) / 64;
+        const auto vector_bytes = static_cast<double>(problem.kernels().weave_bytes);
+        const double waste = std::ceil(bytes / vector_bytes) * vector_bytes / bytes;
+        double cycles = waste * (1.5 + rounds) / kLine;
+        if (vector_bytes < kLine) return cycles * costs_of(problem.kernels()).weave;
         // Short rows that end inside a vector cannot be streamed line by line.
         if (a.extent * a.dst_stride < 2048 && a.extent * itemsize % kLine != 0) cycles += 0.06;
         return cycles * costs_of(problem.kernels()).weave;
     }
     StoreMode size(const Problem& problem) override {
-        permutes = weave_permutes(itemsize, deals);
+        const std::int64_t vector_bytes = problem.kernels().weave_bytes;
+        permutes = weave_permutes(itemsize, streams, deals, vector_bytes);
         const PlanContext& context = problem.context;
-        const std::int64_t vector_steps = kLine / itemsize;
+        const std::int64_t vector_steps = vector_bytes / itemsize;
         const std::int64_t step = a.dst_stride;  // bytes
         const std::int64_t row = a.extent * step;
         const std::int64_t alignment = row_alignment(problem);
@@ -41,7 +47,7 @@ struct Interleave final : StreamStrategy {
         const bool same_phase = !deals || pitch % kLine == 0;
         // Deinterleaved rows repeat part of what they have streamed at their ends: little of long ones.
         const std::int64_t long_row = deals ? 2 * kShortRowBytes : kShortRowBytes / 2;
-        const bool direct = context.beyond_cache && same_phase &&
+        const bool direct = context.beyond_cache && vector_bytes == kLine && same_phase &&
                             ((whole && alignment == kLine) || (reaches_line && row >= long_row));
         const bool stage = context.beyond_cache && !direct && !deals;
         unit_step = step;

@@ -17,10 +17,7 @@ struct StridedTranspose final : ChainedTranspose {
     bool match(const Problem& problem) {
         const auto& [loops, size, context, innermost] = problem;
         const Kernels& kernels = *context.kernels;
-        if (innermost != Problem::Innermost::elements || kernels.transpose_cells == nullptr || itemsize > kMaxPitch ||
-            loops.size() < 2) {
-            return false;
-        }
+        if (innermost != Problem::Innermost::elements || itemsize > kMaxPitch || loops.size() < 2) return false;
         std::size_t inner = loops.size();
         pitch = kMaxPitch + 1;
         for (std::size_t k = 0; k + 1 < loops.size(); ++k) {
