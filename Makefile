@@ -12,7 +12,7 @@ SOURCES := CMakeLists.txt pyproject.toml README.md \
 
 EXTRAS := demo test lint bench docs
 
-.PHONY: demo test lint tidy bench docs conda check-headers check-lto check-clang check-sanitizers \
+.PHONY: demo test lint tidy bench docs conda check-headers check-lto check-clang check-aarch64 check-sanitizers \
   check-instructions coverage clean
 
 demo: $(VENV)/stamp-demo
@@ -57,6 +57,12 @@ check-lto: $(VENV)/stamp-test $(VENV)/stamp-build
 # The Python tests pass on what clang builds; without clang it says so and passes.
 check-clang: $(VENV)/stamp-test $(VENV)/stamp-build
 	$(IN_VENV) python scripts/check_extension.py clang
+
+# The kernels pass their tests on aarch64: Debian's g++-aarch64-linux-gnu compiles them, qemu-user runs them.
+check-aarch64: $(VENV)/stamp-test
+	$(IN_VENV) cmake --preset aarch64
+	$(IN_VENV) cmake --build --preset aarch64
+	$(IN_VENV) ctest --preset aarch64
 
 # What runs threads passes under the thread sanitizer; the C++ and the Python tests pass in a Debug build under the
 # address and undefined-behaviour sanitizers.

@@ -1,7 +1,16 @@
 // What the strategies have in common that interleave streams of elements into a run of the destination, or deinterleave them.
 #include "plan/stream_strategy.hpp"
 
+#include <numeric>
+
 namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kLeastPiece = 1024;  // bytes of a stream that are worth its two partial lines past the caches
+constexpr std::int64_t kMostStreams = 16;
+constexpr std::int64_t kMostStaged = 16 * 1024;  // bytes of all pieces; the last ones may be twice as long as the others
+
+}  // namespace
 
 bool StreamStrategy::take_streams(const Problem& problem, bool (*may_be_streams)(std::int64_t), std::int64_t least_bytes) {
     const std::vector<Loop>& loops = problem.loops;
@@ -33,6 +42,55 @@ bool StreamStrategy::take_streams(const Problem& problem, bool (*may_be_streams)
         break;
     }
     return true;
+}
+
+StoreMode StreamStrategy::size_streams(const Problem& problem, std::int64_t step, bool may_be_pieces) {
+    const bool past = problem.context.beyond_cache;
+    unit_step = streams * itemsize;
+    const std::int64_t row = a.extent * unit_step;
+    const bool dense = is_dense() && (!deals || row <= kMaxUnitBytes / 2);
+    by_pieces = may_be_pieces && past && !dense && a.extent * itemsize >= kLeastPiece && streams <= kMostStreams;
+    if (by_pieces) {
+        // Pieces of whole lines: of streams that begin with one they all do.
+        size_inside_out(unit_step, kMostStaged / 2, std::lcm(step, kLine / line_part(itemsize)));
+        b.tile = 1;
+        if (a.tile * unit_step <= kMostStaged / 2) return StoreMode::nontemporal;
+        by_pieces = false;
+    }
+    const bool stage = past && dense;
+    const std::int64_t unit = deals ? std::max(problem.context.unit_bytes, row) : problem.context.unit_bytes;
+    size_inside_out(unit_step, stage ? unit : kUnitBytes, step, stage);
+    return stage && fits_stage(kMaxUnitBytes / 2) ? StoreMode::staged : StoreMode::cached;
+}
+
+void StreamStrategy::run(const Call& call) const noexcept {
+    if (by_pieces) return run_pieces(call);
+    move(call, call.src(), call.dst, a.steps(call.unit.a_tile), pitch,
+         {call.mode == StoreMode::nontemporal, call.stores().prefetch});
+}
+
+// Of every stream the whole lines between the one in which the piece begins and the one in which it ends, which belongs to the
+// next piece: what that line has of this one is dealt out twice.
+void StreamStrategy::run_pieces(const Call& call) const noexcept {
+    alignas(64) std::byte stage[kMostStaged + 4 * kMostStreams * kLine];
+    const std::int64_t tile = call.unit.a_tile;
+    const std::int64_t again = tile == 0 ? 0 : (kLine + itemsize - 1) / itemsize;  // elements
+    const std::int64_t count = again + a.steps(tile);
+    const std::int64_t before = again * itemsize;
+    // A stream's bytes begin at the same place of a line in the stage as in the destination.
+    const auto phase = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(call.dst - before) & (kLine - 1));
+    const std::int64_t apart = (count * itemsize + kLine - 1) / kLine * kLine + kLine + pitch % kLine;
+    move(call, call.src() - again * a.src_stride, stage + phase, count, apart, {false, call.stores().prefetch});
+    for (std::int64_t k = 0; k < streams; ++k) {
+        std::byte* const dst = call.dst + k * pitch;
+        const auto into_line = [](const std::byte* p) {
+            return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & (kLine - 1));
+        };
+        std::byte* const last = dst + a.steps(tile) * itemsize;
+        std::byte* const begin = tile == 0 ? dst : dst - into_line(dst);
+        std::byte* const end = tile + 1 == a.tiles() ? last : last - into_line(last);
+        call.kernels.stream(stage + phase + k * apart + (begin - dst) + before, begin, end - begin);
+    }
 }
 
 }  // namespace dnnmove

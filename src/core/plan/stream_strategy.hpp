@@ -9,11 +9,14 @@ namespace dnnmove {
 struct StreamStrategy : RowStrategy {
     using RowStrategy::RowStrategy;
 
+    void run(const Call& call) const noexcept final;
     StrategyWords describe() const final {
-        return {deals ? "deinterleave" : "interleave", "elements", "rows", std::to_string(streams) + " streams"};
+        return {deals ? "deinterleave" : "interleave", "elements", "rows",
+                std::to_string(streams) + " streams" + (by_pieces ? ", each staged" : "")};
     }
 
-    bool deals = false;  // deinterleaves
+    bool deals = false;      // deinterleaves
+    bool by_pieces = false;  // past the caches, a piece of each stream at a time, by way of a stage of their own
     std::int64_t streams = 0;
     std::int64_t pitch = 0;  // bytes from stream to stream, on the side where they are separate
 
@@ -21,6 +24,20 @@ protected:
     // Takes the loops of the streams and the one around them; false where there are none. `may_be_streams` says how many
     // of them the kernel knows, a stream has `least_bytes` and more.
     bool take_streams(const Problem& problem, bool (*may_be_streams)(std::int64_t), std::int64_t least_bytes);
+    // Do all streams of a step of b, and its steps, follow each other in the destination without gaps?
+    bool is_dense() const {
+        return !deals || (pitch == a.extent * itemsize && b.extent > 1 && b.dst_stride == streams * pitch);
+    }
+    // The tiles, a multiple of `step` elements of a stream long; `may_be_pieces` where the kernel is fast enough for a stage of
+    // pieces to pay.
+    StoreMode size_streams(const Problem& problem, std::int64_t step, bool may_be_pieces);
+    // `count` elements of every stream of a unit, from `src` to `dst`; on the side where the streams are separate they lie
+    // `apart` bytes from each other.
+    virtual void move(const Call& call, const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t apart,
+                      KernelStores stores) const noexcept = 0;
+
+private:
+    void run_pieces(const Call& call) const noexcept;
 };
 
 }  // namespace dnnmove

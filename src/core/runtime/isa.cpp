@@ -6,6 +6,7 @@
 #endif
 
 #include <cstdlib>
+#include <stdexcept>
 
 #include "runtime/error.hpp"
 
@@ -24,9 +25,9 @@ bool has_f16c() {
 // Asks for all that the options in CMakeLists.txt let a compiler use, since it may do so anywhere in such a file: what
 // they name, and what GCC and clang take for granted with it. (The system's part in AVX is behind "avx" and "avx512f".)
 bool supported(Isa isa) {
-    if (isa == Isa::scalar) return true;
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    if (isa == Isa::scalar) return __builtin_cpu_supports("sse4.1");
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx") && __builtin_cpu_supports("bmi") &&
                       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("sse4.2") &&
                       has_f16c();
@@ -37,7 +38,7 @@ bool supported(Isa isa) {
     if (isa == Isa::avx512) return avx512;
     return avx512 && __builtin_cpu_supports("avx512vbmi");
 #else
-    return false;
+    return isa == Isa::scalar;
 #endif
 }
 
@@ -80,7 +81,7 @@ Isa best_isa() {
         for (const Isa isa : kAll) {
             if (isa <= cap && supported(isa)) return isa;
         }
-        return Isa::scalar;
+        throw std::runtime_error("dnnmove needs a processor with SSE4.1, as oneDNN does; this one has none");
     }();
     return best;
 }

@@ -30,8 +30,8 @@ struct Interleave final : StreamStrategy {
         const double waste = std::ceil(bytes / vector_bytes) * vector_bytes / bytes;
         double cycles = waste * (1.5 + rounds) / kLine;
         if (vector_bytes < kLine) return cycles * costs_of(problem.kernels()).weave;
-        // Short rows that end inside a vector cannot be streamed line by line.
-        if (a.extent * a.dst_stride < 2048 && a.extent * itemsize % kLine != 0) cycles += 0.06;
+        // Short rows that end inside a vector cannot be streamed line by line, but by way of a stage.
+        if (!(deals && is_dense()) && a.extent * a.dst_stride < 2048 && a.extent * itemsize % kLine != 0) cycles += 0.06;
         return cycles * costs_of(problem.kernels()).weave;
     }
     StoreMode size(const Problem& problem) override {
@@ -45,20 +45,20 @@ struct Interleave final : StreamStrategy {
         const bool whole = a.extent % vector_steps == 0;
         const bool reaches_line = alignment % line_part(step) == 0;
         const bool same_phase = !deals || pitch % kLine == 0;
-        // Deinterleaved rows repeat part of what they have streamed at their ends: little of long ones.
-        const std::int64_t long_row = deals ? 2 * kShortRowBytes : kShortRowBytes / 2;
+        // Deinterleaved rows repeat part of what they have streamed at their ends, which must be lines: little of long ones.
+        const bool is_long = deals ? alignment == kLine && row >= 2 * kShortRowBytes
+                                   : reaches_line && row >= kShortRowBytes / 2;
         const bool direct = context.beyond_cache && vector_bytes == kLine && same_phase &&
-                            ((whole && alignment == kLine) || (reaches_line && row >= long_row));
-        const bool stage = context.beyond_cache && !direct && !deals;
-        unit_step = step;
-        const std::int64_t unit = stage ? context.unit_bytes : deals ? kUnitBytes / streams : kUnitBytes;
-        size_inside_out(step, unit, vector_steps, stage);
-        if (direct) return StoreMode::nontemporal;
-        return stage && fits_stage(kMaxUnitBytes / 2) ? StoreMode::staged : StoreMode::cached;
+                            ((whole && alignment == kLine) || is_long);
+        if (!direct) return size_streams(problem, vector_steps, true);
+        unit_step = streams * itemsize;
+        size_inside_out(unit_step, kUnitBytes, vector_steps);
+        return StoreMode::nontemporal;
     }
-    void run(const Call& call) const noexcept override {
-        call.kernels.weave(call.src(), call.dst, static_cast<int>(itemsize), static_cast<int>(streams), deals, permutes.data(),
-                           a.steps(call.unit.a_tile) * itemsize, pitch, b_of(call), call.stores());
+    void move(const Call& call, const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t apart,
+              KernelStores stores) const noexcept override {
+        call.kernels.weave(src, dst, static_cast<int>(itemsize), static_cast<int>(streams), deals, permutes.data(),
+                           count * itemsize, apart, b_of(call), stores);
     }
     std::size_t memory() const override { return Strategy::memory() + heap_bytes(permutes); }
 
