@@ -1,10 +1,8 @@
 // The transposes of elements in cells and of elements that are rows, alone: every size of element and cell, every rest
 // of a tile, with rows behind whose last element nothing can be read.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "guarded_source.hpp"
 #include "kernel_checks.hpp"
 #include "plan/gather_table.hpp"
 
@@ -12,27 +10,6 @@ namespace {
 
 using namespace testing;
 using dnnmove::Cells;
-
-// Readable bytes that end with a page, behind which nothing is readable.
-class GuardedSource {
-public:
-    explicit GuardedSource(std::int64_t bytes) : page_(sysconf(_SC_PAGESIZE)), size_((bytes / page_ + 2) * page_) {
-        map_ = static_cast<std::byte*>(
-            mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        mprotect(map_ + size_ - page_, static_cast<std::size_t>(page_), PROT_NONE);
-        start_ = map_ + size_ - page_ - bytes;
-    }
-    GuardedSource(const GuardedSource&) = delete;
-    GuardedSource& operator=(const GuardedSource&) = delete;
-    ~GuardedSource() { munmap(map_, static_cast<std::size_t>(size_)); }
-    std::byte* data() { return start_; }
-
-private:
-    std::int64_t page_;
-    std::int64_t size_;
-    std::byte* map_;
-    std::byte* start_;
-};
 
 class Checker : public KernelChecks {
 protected:

@@ -43,12 +43,13 @@ protected:
         }
     }
 
-    void transpose(const std::byte* src, Room& room, int log2, std::int64_t out, std::int64_t in, bool lines) {
+    void transpose(const std::byte* src, Room& room, int log2, std::int64_t out, std::int64_t in, bool lines,
+                   std::int64_t gap = 5) {
         const std::int64_t width = std::int64_t{1} << log2;
         std::vector<std::int64_t> src_rows;
         std::vector<std::int64_t> dst_rows;
         for (std::int64_t j = 0; j < in + 64; ++j) src_rows.push_back(j * (out * width + 3) % 60000);
-        for (std::int64_t i = 0; i < out; ++i) dst_rows.push_back(i * (in * width + 5));
+        for (std::int64_t i = 0; i < out; ++i) dst_rows.push_back(i * (in * width + gap));
         const dnnmove::RowsAhead ahead{src, src_rows.data()};
         if (!lines) {
             kernels_.transpose[log2](src, src_rows.data(), room.dst(), dst_rows.data(), out, in, {}, ahead);
@@ -204,8 +205,10 @@ TEST_CASE_FIXTURE(Checker, "elements of every size are transposed") {
         const std::int64_t side = kernels_.vector_bytes / width;
         for (const std::int64_t out : around(side)) {
             for (const std::int64_t in : around(side)) {
-                each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); }, "transpose",
-                           {width, out, in});
+                for (const std::int64_t gap : {5, 0}) {
+                    each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false, gap); },
+                               "transpose", {width, out, in, gap});
+                }
                 transpose_nontemporal(log2, out, in);
             }
         }
@@ -222,8 +225,10 @@ TEST_CASE_FIXTURE(Checker, "parts of tiles are transposed") {
                 for (const bool turned : {false, true}) {
                     const std::int64_t out = turned ? part : other, in = turned ? other : part;
                     if (out < 1 || in < 1) continue;
-                    each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false); },
-                               "transpose of parts of tiles", {width, out, in});
+                    for (const std::int64_t gap : {5, 0}) {
+                        each_phase([&](const std::byte* src, Room& room) { transpose(src, room, log2, out, in, false, gap); },
+                                   "transpose of parts of tiles", {width, out, in, gap});
+                    }
                 }
             }
         }

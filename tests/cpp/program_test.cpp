@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <random>
 
+#include "guarded_source.hpp"
 #include "nest_text.hpp"
 #include "runtime/cpu.hpp"
 #include "view/mosaic.hpp"
@@ -287,6 +289,72 @@ TEST_CASE("records are split and joined") {
         const std::int64_t records = std::max<std::int64_t>(64, pick(1, 300000 / sum));
         check_records(widths, records, sum + (pick(0, 3) == 0 ? pick(1, 20) : 0), pick(0, 1) == 0, random);
     });
+}
+
+TEST_CASE("of fields in arrays of their own nothing behind them is read") {
+    for (const std::int64_t width : {1, 2, 4, 8, 16}) {
+        for (const std::int64_t records : {64, 65, 67, 71, 257}) {
+            constexpr std::int64_t kFields = 40;
+            std::vector<std::unique_ptr<testing::GuardedSource>> fields;
+            std::vector<const std::byte*> sources;
+            std::vector<Transfer> transfers;
+            Bytes expected(static_cast<std::size_t>(kFields * width * records));
+            for (std::int64_t k = 0; k < kFields; ++k) {
+                fields.push_back(std::make_unique<testing::GuardedSource>(records * width));
+                for (std::int64_t i = 0; i < records * width; ++i) {
+                    const auto byte = static_cast<std::byte>(7 * k + i);
+                    fields.back()->data()[i] = byte;
+                    expected[static_cast<std::size_t>((i / width * kFields + k) * width + i % width)] = byte;
+                }
+                sources.push_back(fields.back()->data());
+                transfers.push_back(
+                    Transfer{static_cast<int>(k), 0, Nest{{{records, width, kFields * width}}, 0, k * width, width}});
+            }
+            Bytes joined(expected.size());
+            std::byte* to = joined.data();
+            const Program program(transfers);
+            program.execute(sources.data(), &to, 1);
+            INFO(width, " bytes, ", records, " records: ", program.explain(1));
+            CHECK(testing::difference(joined, expected) == "");
+        }
+    }
+}
+
+// By pieces of each stream where they are long, by way of the stage where they follow each other without gaps.
+TEST_CASE("streams are dealt out past the caches") {
+    std::mt19937 random(13);
+    const LastLevelCache cache{128 << 10, 0};
+    PlanOptions options;
+    options.cache = &cache;
+    int pieces = 0;
+    for (const std::int64_t streams : {2, 3, 4, 8, 16}) {
+        for (const std::int64_t width : {1, 2, 3, 4, 6, 8}) {
+            for (const std::int64_t length : {60, 120, 1100, 400000 / static_cast<int>(streams * width) + 5}) {
+                const std::int64_t rows = 400000 / (streams * width * length) + 1;
+                for (const std::int64_t gap : {std::int64_t{0}, width, std::int64_t{64}}) {
+                    const std::int64_t pitch = length * width + gap;
+                    const std::int64_t row = length * streams * width;
+                    const Nest nest{
+                        {{rows, row, streams * pitch}, {streams, width, pitch}, {length, streams * width, width}}, 0, 0, width};
+                    const Program program({Transfer{0, 0, nest}}, options);
+                    const std::string text = program.explain(2);
+                    pieces += text.find("each staged") != std::string::npos ? 1 : 0;
+                    for (const std::size_t shift : {0, 1, 16, 63}) {
+                        const Bytes src = random_bytes(static_cast<std::size_t>(rows * row), random);
+                        Bytes dst = random_bytes(static_cast<std::size_t>(rows * streams * pitch) + 128, random);
+                        Bytes expected = dst;
+                        reference(nest, src.data(), expected.data() + shift);
+                        const std::byte* from = src.data();
+                        std::byte* to = dst.data() + shift;
+                        program.execute(&from, &to, 2);
+                        INFO("shift ", shift, ": ", testing::literal(nest), text);
+                        CHECK(testing::difference(dst, expected) == "");
+                    }
+                }
+            }
+        }
+    }
+    CHECK(pieces > 0);
 }
 
 // Slabs of pitches beyond 8 KiB may hold less than a line of a narrow field.

@@ -11,11 +11,9 @@ using namespace testing;
 
 class RecordChecks : public KernelChecks {
 protected:
-    bool has_exchanges() const { return has(kernels_.exchange != nullptr); }
-    bool has_records() const { return has(kernels_.split_records != nullptr); }
-    static bool has(bool kernels) {
-        if (!kernels) MESSAGE("no such kernels for records with this instruction set");
-        return kernels;
+    bool has_records() const {
+        if (kernels_.split_records == nullptr) MESSAGE("no kernels for records with this instruction set");
+        return kernels_.split_records != nullptr;
     }
 
     void exchange(const std::vector<std::int64_t>& widths, bool split, KernelStores stores, std::int64_t phase) {
@@ -100,7 +98,6 @@ protected:
 }  // namespace
 
 TEST_CASE_FIXTURE(RecordChecks, "fields and records are exchanged by tables") {
-    if (!has_exchanges()) return;
     for (const std::vector<std::int64_t>& widths : {std::vector<std::int64_t>{1, 1},
                                                     {1, 1, 1},
                                                     {4, 4, 4},

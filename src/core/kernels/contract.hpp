@@ -30,8 +30,8 @@ struct KernelLoop {
 };
 
 // Picks bytes: for every byte of a vector, which byte it comes from. Two-window kernels (vpermi2b): k
-// below 64 is byte k of the first operand, 64 + k byte k of the second. One-window kernels (pshufb), of
-// which only the first 16 bytes count: 0x80 picks nothing.
+// below 64 is byte k of the first operand, 64 + k byte k of the second. One-window kernels, of
+// which only the first 16 bytes count: a byte of 16, below 16, or nothing, 0x80.
 struct alignas(64) GatherIndex {
     std::uint8_t byte[64];
 };
@@ -140,6 +140,9 @@ struct KernelStores {
     // copy_rows, nontemporal: where not null, as many bytes as it copies are asked for from here on, a row's with each row,
     // and nothing further along the source; rows are whole lines.
     const std::byte* next = nullptr;
+    // transpose: every row of the source is an array of its own. Else all of them are parts of one, and what lies between the
+    // first and the last is readable.
+    bool own_rows = false;
 };
 
 // Rows of the source that a transpose will read next.

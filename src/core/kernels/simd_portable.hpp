@@ -1,6 +1,7 @@
 // 16-byte vectors by the compiler's vector extensions, for every machine; with SSE4.1 on x86-64, NEON on aarch64.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +18,8 @@
 
 namespace dnnmove {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "parts of vectors are put together from words");
 
 struct Simd128 {
     using Vector [[gnu::vector_size(16)]] = std::uint8_t;

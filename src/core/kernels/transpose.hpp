@@ -14,8 +14,10 @@ struct Cover {
     static constexpr int kPerLane = Tile::kPerLane;
     static constexpr int kLanes = Tile::kLanes;
 
-    static const std::byte* end_of(const std::byte* src, const std::int64_t* src_rows, std::int64_t rows,
-                                   std::int64_t columns) {
+    // Where the rows of the source end, for who reads beyond the columns of one: null where nobody may, or, with masks, does.
+    static const std::byte* end_of(const std::byte* src, const std::int64_t* src_rows, std::int64_t rows, std::int64_t columns,
+                                   bool own_rows) {
+        if (own_rows || rows == 0 || Simd::kBytes == kLine) return nullptr;
         std::int64_t last = src_rows[0];
         for (std::int64_t j = 1; j < rows; ++j) last = src_rows[j] > last ? src_rows[j] : last;
         return src + last + columns * width;
@@ -23,7 +25,7 @@ struct Cover {
 
     // Where the destination ends if its rows are shorter than a vector and follow each other without gaps, else null.
     static const std::byte* room_of(std::byte* dst, const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in) {
-        if (rows_in >= kSide) return nullptr;
+        if (rows_out == 0 || rows_in >= kSide) return nullptr;
         for (std::int64_t i = 1; i < rows_out; ++i) {
             if (dst_rows[i] - dst_rows[i - 1] != rows_in * width) return nullptr;
         }
@@ -34,8 +36,7 @@ struct Cover {
     template <bool nontemporal, bool prefetch>
     static inline void cover_narrow(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                     const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows_in, RowsAhead ahead,
-                                    const std::byte* room) {
-        const std::byte* const end = columns % kPerLane != 0 ? end_of(src, src_rows, rows_in, columns) : nullptr;
+                                    const std::byte* room, const std::byte* end) {
         for (std::int64_t j = 0; j < rows_in; j += kSide) {
             std::int64_t rows = rows_in - j < kSide ? rows_in - j : kSide;
             if (rows < kSide && rows_in >= kSide && !nontemporal) {
@@ -107,14 +108,16 @@ struct Cover {
     // there is one.
     template <bool nontemporal, bool prefetch>
     static inline void cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                             std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead) {
+                             std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead, bool own_rows) {
         const std::byte* const room = room_of(dst, dst_rows, rows_out, rows_in);
         for (std::int64_t i = 0; i < rows_out; i += kSide) {
             std::int64_t columns = rows_out - i < kSide ? rows_out - i : kSide;
+            const std::byte* const end = columns == kSide ? nullptr
+                                                          : end_of(src + i * width, src_rows, rows_in, columns, own_rows);
             const bool parts_are_slow = Simd::kBytes < kLine && rows_out < kSide;  // to load: there are no masks
             if (columns <= kLanes / 2 * kPerLane || (parts_are_slow && kLanes > 1 && columns < kSide)) {
                 cover_narrow<nontemporal, prefetch>(src + i * width, src_rows, dst, dst_rows + i, columns, rows_in,
-                                                    {ahead.src + i * width, ahead.rows}, room);
+                                                    {ahead.src + i * width, ahead.rows}, room, end);
                 continue;
             }
             if (columns < kSide && rows_out >= kSide && !nontemporal) {
@@ -122,7 +125,7 @@ struct Cover {
                 columns = kSide;
             }
             const std::byte* from = src + i * width;
-            const Columns these{columns, columns == kSide ? nullptr : end_of(from, src_rows, rows_in, columns)};
+            const Columns these{columns, end};
             const RowsAhead next{ahead.src + i * width, ahead.rows};
             std::int64_t j = 0;
             for (; j + kSide <= rows_in; j += kSide) {
@@ -149,11 +152,13 @@ template <class Simd, int width>
 void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept {
     if (stores.nontemporal) {
-        Cover<Simd, width>::template cover<true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead);
+        Cover<Simd, width>::template cover<true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores.own_rows);
     } else if (stores.prefetch) {
-        Cover<Simd, width>::template cover<false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead);
+        Cover<Simd, width>::template cover<false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
+                                                        stores.own_rows);
     } else {
-        Cover<Simd, width>::template cover<false, false>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead);
+        Cover<Simd, width>::template cover<false, false>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
+                                                         stores.own_rows);
     }
 }
 
@@ -201,7 +206,7 @@ void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::by
     for (std::int64_t i = 0; i < rows_out; i += kColumns) {
         const std::int64_t rows = rows_out - i < kColumns ? rows_out - i : kColumns;
         Panel::template cover<false, false>(src + i * width, src_rows, stage, stage_rows, rows, rows_in,
-                                            {src + i * width, src_rows});
+                                            {src + i * width, src_rows}, stores.own_rows);
         stream_panel<Simd>(stage, kPitch, dst, dst_rows + i, rows, rows_in * width, owned * width, first, stores.nontemporal,
                            {ahead.src + i * width, ahead.rows}, rows_in);
     }

@@ -272,7 +272,8 @@ void Records::transpose_to_records(const Slab& slab, const Group& group, std::by
         const std::byte* from = base + (slab.begin + done) * first.width;
         kernels_->transpose[log2_of(first.width)](
             from, src_rows, to + done * pitch_, rows_.data(), std::min(kMaxPanelRows, slab.count - done),
-            static_cast<std::int64_t>(group.count), KernelStores{false, prefetch_}, {from + 2 * kAheadBytes, src_rows});
+            static_cast<std::int64_t>(group.count), KernelStores{.prefetch = prefetch_, .own_rows = true},
+            {from + 2 * kAheadBytes, src_rows});
     }
 }
 

@@ -6,7 +6,7 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kLeastPiece = 1024;  // bytes of a stream that are worth its two partial lines past the caches
+constexpr std::int64_t kLeastStream = 1024;  // bytes that are worth the partial lines at a stream's two ends, past the caches
 constexpr std::int64_t kMostStreams = 16;
 constexpr std::int64_t kMostStaged = 16 * 1024;  // bytes of all pieces; the last ones may be twice as long as the others
 
@@ -48,8 +48,7 @@ StoreMode StreamStrategy::size_streams(const Problem& problem, std::int64_t step
     const bool past = problem.context.beyond_cache;
     unit_step = streams * itemsize;
     const std::int64_t row = a.extent * unit_step;
-    const bool dense = is_dense() && (!deals || row <= kMaxUnitBytes / 2);
-    by_pieces = may_be_pieces && past && !dense && a.extent * itemsize >= kLeastPiece && streams <= kMostStreams;
+    by_pieces = may_be_pieces && past && !stages() && a.extent * itemsize >= kLeastStream && streams <= kMostStreams;
     if (by_pieces) {
         // Pieces of whole lines: of streams that begin with one they all do.
         size_inside_out(unit_step, kMostStaged / 2, std::lcm(step, kLine / line_part(itemsize)));
@@ -57,7 +56,7 @@ StoreMode StreamStrategy::size_streams(const Problem& problem, std::int64_t step
         if (a.tile * unit_step <= kMostStaged / 2) return StoreMode::nontemporal;
         by_pieces = false;
     }
-    const bool stage = past && dense;
+    const bool stage = past && stages();
     const std::int64_t unit = deals ? std::max(problem.context.unit_bytes, row) : problem.context.unit_bytes;
     size_inside_out(unit_step, stage ? unit : kUnitBytes, step, stage);
     return stage && fits_stage(kMaxUnitBytes / 2) ? StoreMode::staged : StoreMode::cached;

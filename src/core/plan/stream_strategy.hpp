@@ -24,9 +24,11 @@ protected:
     // Takes the loops of the streams and the one around them; false where there are none. `may_be_streams` says how many
     // of them the kernel knows, a stream has `least_bytes` and more.
     bool take_streams(const Problem& problem, bool (*may_be_streams)(std::int64_t), std::int64_t least_bytes);
-    // Do all streams of a step of b, and its steps, follow each other in the destination without gaps?
-    bool is_dense() const {
-        return !deals || (pitch == a.extent * itemsize && b.extent > 1 && b.dst_stride == streams * pitch);
+    // May units collect in the stage? What is interleaved makes one piece of the destination; what is dealt out does where all
+    // streams of a step of b, and its steps, follow each other without gaps, and a unit holds a whole one.
+    bool stages() const {
+        const std::int64_t row = streams * a.extent * itemsize;
+        return !deals || (pitch == a.extent * itemsize && b.extent > 1 && b.dst_stride == row && row <= kMaxUnitBytes / 2);
     }
     // The tiles, a multiple of `step` elements of a stream long; `may_be_pieces` where the kernel is fast enough for a stage of
     // pieces to pay.

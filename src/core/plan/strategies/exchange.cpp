@@ -35,7 +35,8 @@ struct Exchange final : StreamStrategy {
     }
     double cost(const Problem&) const override {
         const double run = static_cast<double>(a.extent * streams * itemsize);
-        // Two blocks take the time of one, and the one that repeats part of another is alone.
+        // Two blocks take the time of one (by registers of 16 bytes it is not far off), and the one that repeats part of another is
+        // alone.
         const std::int64_t pairs = (a.extent / records + 1) / 2 + (a.extent % records == 0 ? 0 : 1);
         const double waste = static_cast<double>(2 * pairs * records) / static_cast<double>(a.extent);
         return waste * cycles / kLine + besides / run;

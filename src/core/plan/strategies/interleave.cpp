@@ -31,7 +31,7 @@ struct Interleave final : StreamStrategy {
         double cycles = waste * (1.5 + rounds) / kLine;
         if (vector_bytes < kLine) return cycles * costs_of(problem.kernels()).weave;
         // Short rows that end inside a vector cannot be streamed line by line, but by way of a stage.
-        if (!(deals && is_dense()) && a.extent * a.dst_stride < 2048 && a.extent * itemsize % kLine != 0) cycles += 0.06;
+        if (!(deals && stages()) && a.extent * a.dst_stride < 2048 && a.extent * itemsize % kLine != 0) cycles += 0.06;
         return cycles * costs_of(problem.kernels()).weave;
     }
     StoreMode size(const Problem& problem) override {
