@@ -104,6 +104,13 @@ struct Tile {
         }
     }
 
+    // The same for fewer columns, out of the way of the loop over whole tiles, which needs the registers.
+    template <bool nontemporal, bool prefetch>
+    [[gnu::noinline]] static void run_columns(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                              const std::int64_t* dst_rows, Columns columns, RowsAhead ahead) {
+        run<false, nontemporal, prefetch>(src, src_rows, dst, dst_rows, columns, ahead);
+    }
+
     // The same for at most kPerLane columns: lane l of the k-th vector is loaded from row l*n + k, so that
     // step 1 alone leaves a column of all the rows in every vector.
     template <bool whole_rows, bool whole_columns, bool nontemporal, bool prefetch>

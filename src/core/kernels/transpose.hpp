@@ -14,18 +14,18 @@ struct Cover {
     static constexpr int kPerLane = Tile::kPerLane;
     static constexpr int kLanes = Tile::kLanes;
 
-    // Where the rows of the source end, for who reads beyond the columns of one: null where nobody may, or, with masks, does.
+    // Where the rows of the source end, for who reads beyond the columns of one (or one of them ends, which is as safe): null
+    // where nobody may, or, with masks, does.
     static const std::byte* end_of(const std::byte* src, const std::int64_t* src_rows, std::int64_t rows, std::int64_t columns,
                                    bool own_rows) {
         if (own_rows || rows == 0 || Simd::kBytes == kLine) return nullptr;
-        std::int64_t last = src_rows[0];
-        for (std::int64_t j = 1; j < rows; ++j) last = src_rows[j] > last ? src_rows[j] : last;
-        return src + last + columns * width;
+        return src + (src_rows[0] > src_rows[rows - 1] ? src_rows[0] : src_rows[rows - 1]) + columns * width;
     }
 
-    // Where the destination ends if its rows are shorter than a vector and follow each other without gaps, else null.
-    static const std::byte* room_of(std::byte* dst, const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in) {
-        if (rows_out == 0 || rows_in >= kSide) return nullptr;
+    // Where the destination's rows end if they are shorter than a vector and follow each other without gaps, else null.
+    [[gnu::noinline]] static const std::byte* room_of(std::byte* dst, const std::int64_t* dst_rows, std::int64_t rows_out,
+                                                      std::int64_t rows_in) {
+        if (rows_in >= kSide) return nullptr;
         for (std::int64_t i = 1; i < rows_out; ++i) {
             if (dst_rows[i] - dst_rows[i - 1] != rows_in * width) return nullptr;
         }
@@ -36,7 +36,8 @@ struct Cover {
     template <bool nontemporal, bool prefetch>
     static inline void cover_narrow(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                     const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows_in, RowsAhead ahead,
-                                    const std::byte* room, const std::byte* end) {
+                                    const std::byte* end) {
+        const std::byte* const room = room_of(dst, dst_rows, columns, rows_in);
         for (std::int64_t j = 0; j < rows_in; j += kSide) {
             std::int64_t rows = rows_in - j < kSide ? rows_in - j : kSide;
             if (rows < kSide && rows_in >= kSide && !nontemporal) {
@@ -74,7 +75,7 @@ struct Cover {
     template <bool whole_columns, bool prefetch>
     static inline void cover_rest(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                   const std::int64_t* dst_rows, Columns columns, std::int64_t done, std::int64_t rows_in,
-                                  RowsAhead ahead, const std::byte* room) {
+                                  RowsAhead ahead) {
         for (std::int64_t j = done; j < rows_in;) {
             const std::int64_t left = rows_in - j;
             if (left <= Tile::kFewRows && j != 0) {
@@ -90,7 +91,8 @@ struct Cover {
             if (rows == kSide) {
                 Tile::template run<whole_columns, false, prefetch>(src, src_rows + j, to, dst_rows, columns, next);
             } else if (rows < kPerLane) {
-                Tile::template run_part<whole_columns, prefetch>(src, src_rows + j, to, dst_rows, columns, rows, next, room);
+                Tile::template run_part<whole_columns, prefetch>(src, src_rows + j, to, dst_rows, columns, rows, next,
+                                                                 room_of(dst, dst_rows, columns.count, rows_in));
             } else if (rows == kPerLane) {
                 if constexpr (kLanes > 1) {
                     Tile::template run_short<1, whole_columns, prefetch>(src, src_rows + j, to, dst_rows, columns, next);
@@ -109,7 +111,6 @@ struct Cover {
     template <bool nontemporal, bool prefetch>
     static inline void cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                              std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead, bool own_rows) {
-        const std::byte* const room = room_of(dst, dst_rows, rows_out, rows_in);
         for (std::int64_t i = 0; i < rows_out; i += kSide) {
             std::int64_t columns = rows_out - i < kSide ? rows_out - i : kSide;
             const std::byte* const end = columns == kSide ? nullptr
@@ -117,7 +118,7 @@ struct Cover {
             const bool parts_are_slow = Simd::kBytes < kLine && rows_out < kSide;  // to load: there are no masks
             if (columns <= kLanes / 2 * kPerLane || (parts_are_slow && kLanes > 1 && columns < kSide)) {
                 cover_narrow<nontemporal, prefetch>(src + i * width, src_rows, dst, dst_rows + i, columns, rows_in,
-                                                    {ahead.src + i * width, ahead.rows}, room, end);
+                                                    {ahead.src + i * width, ahead.rows}, end);
                 continue;
             }
             if (columns < kSide && rows_out >= kSide && !nontemporal) {
@@ -134,15 +135,15 @@ struct Cover {
                     Tile::template run<true, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, these,
                                                                     of_tile);
                 } else {
-                    Tile::template run<false, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, these,
-                                                                     of_tile);
+                    Tile::template run_columns<nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, these,
+                                                                      of_tile);
                 }
             }
             if (j == rows_in) continue;
             if (columns == kSide) {
-                cover_rest<true, prefetch>(from, src_rows, dst, dst_rows + i, these, j, rows_in, next, room);
+                cover_rest<true, prefetch>(from, src_rows, dst, dst_rows + i, these, j, rows_in, next);
             } else {
-                cover_rest<false, prefetch>(from, src_rows, dst, dst_rows + i, these, j, rows_in, next, room);
+                cover_rest<false, prefetch>(from, src_rows, dst, dst_rows + i, these, j, rows_in, next);
             }
         }
     }
