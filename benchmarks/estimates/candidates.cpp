@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "plan/canonical.hpp"
-#include "plan/choose.hpp"
+#include "plan/plan.hpp"
 #include "plan/program.hpp"
 #include "runtime/isa.hpp"
 

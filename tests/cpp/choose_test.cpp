@@ -8,7 +8,7 @@
 
 #include "nest_text.hpp"
 #include "plan/canonical.hpp"
-#include "plan/choose.hpp"
+#include "plan/plan.hpp"
 #include "plan/plan.hpp"
 #include "test.hpp"
 

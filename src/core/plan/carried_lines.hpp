@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/contract.hpp"
+#include "plan/lines.hpp"
 
 namespace dnnmove {
 
@@ -26,7 +26,7 @@ public:
     void put(std::int64_t row, const std::byte* src, std::byte* dst, std::int64_t bytes, const Kernels& kernels) noexcept {
         std::byte* const line = lines_[row];
         Row& state = rows_[row];
-        const std::int64_t at = within_line(dst);
+        const std::int64_t at = into_line(dst);
         if (state.end != dst) {
             finish(row, kernels);
             state.begin = at;
@@ -58,9 +58,6 @@ private:
         std::int64_t begin = 0;  // of what has not been stored yet, in the line of `end`
     };
 
-    static std::int64_t within_line(const std::byte* at) {
-        return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) & (kLine - 1));
-    }
     static void store(const std::byte* line, std::byte* dst, std::int64_t from, std::int64_t to,
                       const Kernels& kernels) noexcept {
         if (from == 0 && to == kLine) return kernels.stream(line, dst, kLine);
@@ -68,7 +65,7 @@ private:
     }
     void finish(std::int64_t row, const Kernels& kernels) noexcept {
         const Row& state = rows_[row];
-        const std::int64_t at = within_line(state.end);
+        const std::int64_t at = into_line(state.end);
         if (at > state.begin) store(lines_[row], state.end - at, state.begin, at, kernels);
     }
 

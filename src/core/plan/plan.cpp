@@ -1,13 +1,40 @@
-// A nest plan: one canonical nest, a strategy for its innermost part, and a walk over the rest.
+// Chooses the strategy for a nest, which is decided nowhere else, and walks over what it leaves.
 #include "plan/plan.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "plan/choose.hpp"
+#include "plan/lines.hpp"
+#include "plan/strategies.hpp"
 
 namespace dnnmove {
+
+std::vector<Candidate> candidates(const Problem& problem) {
+    std::vector<Candidate> all;
+    all.reserve(std::size(kStrategies));
+    for (const auto match : kStrategies) {
+        std::unique_ptr<Strategy> strategy = match(problem);
+        if (strategy == nullptr) continue;
+        const double cost = strategy->cost(problem) + strategy->call_cost(problem);
+        all.push_back({std::move(strategy), cost});
+    }
+    return all;
+}
+
+Choice choose(const Problem& problem) {
+    std::vector<Candidate> all = candidates(problem);
+    if (all.empty()) return {};
+    auto rank = static_cast<std::size_t>(problem.context.variant.kernel);
+    if (rank >= all.size()) rank = 0;
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Candidate& one, const Candidate& other) { return one.cost < other.cost; });
+    std::unique_ptr<Strategy>& strategy = all[rank].strategy;
+    const Schedule schedule = strategy->schedule(problem);
+    if (schedule.stores != StoreMode::staged || !strategy->shuns_stage()) return {std::move(strategy), schedule};
+    PlanContext inside = problem.context;
+    inside.beyond_cache = false;
+    return choose(Problem(problem.loops, problem.itemsize, inside));
+}
 
 NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     : kernels_(context.kernels), near_(context.near), bytes_(nest.itemsize) {
@@ -61,23 +88,17 @@ void NestPlan::unstage_asking(const std::byte* stage, std::byte* dst, std::int64
     }
 }
 
-// Units that follow each other in the destination collect in the stage; whole lines leave it, and the
-// bytes of the last, partial line stay for the next units.
+// Units that follow each other in the destination collect in the stage, out of which whole lines leave.
 void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
-    alignas(64) std::byte stage[std::max(2 * kMaxUnitBytes, kFlushBytes + kMaxGroupedBytes) + 2 * kLine];
+    LineStage<std::max(2 * kMaxUnitBytes, kFlushBytes + kMaxGroupedBytes)> stage(*kernels_);
     const Strategy& strategy = *strategy_;
-    const auto phase_of = [](const std::byte* p) {
-        return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & (kLine - 1));
-    };
-    std::byte* to = nullptr;  // where the stage goes; stage + phase_of(to) is its first byte, so that lines match
-    std::int64_t filled = 0;
     LoopCounter at(walk_, begin);
     Call call{*kernels_, stores_, near_, src};
     LinesAhead ahead(walk_.blocks.get());
     std::int64_t due = 0;  // lines to ask for
     for (std::int64_t k = begin; k < end; ++k) {
         call.unit = at.unit();
-        std::byte* start = dst + at.dst();
+        call.dst = stage.place(dst + at.dst());
         if (walk_.blocks != nullptr) {
             if (at.starts_block()) {
                 const std::int64_t distance = at.to_next_block();
@@ -88,28 +109,18 @@ void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t beg
         }
         if (k + 1 < end) at.next();
         call.next = at.unit();
-        if (start != to + filled) {
-            if (filled != 0) kernels_->stream(stage + phase_of(to), to, filled);
-            to = start;
-            filled = 0;
-        }
-        call.dst = stage + phase_of(to) + filled;
         strategy.run(call);
-        filled += strategy.a.steps(call.unit.a_tile) * strategy.b.steps(call.unit.b_tile) * strategy.unit_step;
-        if (filled >= kFlushBytes) {
-            const std::int64_t rest = phase_of(to + filled);
-            const std::int64_t whole = filled - rest;
+        stage.add(strategy.a.steps(call.unit.a_tile) * strategy.b.steps(call.unit.b_tile) * strategy.unit_step);
+        if (stage.filled() < kFlushBytes) continue;
+        stage.send_lines([&](const std::byte* from, std::byte* to, std::int64_t bytes) {
             if (walk_.blocks != nullptr) {
-                unstage_asking(stage + phase_of(to), to, whole, ahead, std::exchange(due, 0));
+                unstage_asking(from, to, bytes, ahead, std::exchange(due, 0));
             } else {
-                strategy.unstage(*kernels_, stage + phase_of(to), to, whole, k + 1 < end ? src + call.next.src : nullptr);
+                strategy.unstage(*kernels_, from, to, bytes, k + 1 < end ? src + call.next.src : nullptr);
             }
-            std::memcpy(stage, stage + phase_of(to) + whole, static_cast<std::size_t>(rest));
-            to += whole;
-            filled = rest;
-        }
+        });
     }
-    if (filled != 0) kernels_->stream(stage + phase_of(to), to, filled);
+    stage.finish();
 }
 
 }  // namespace dnnmove

@@ -1,18 +1,35 @@
 // A nest plan: one canonical nest, a strategy for its innermost part, and a walk over the rest.
 //
 // Its steps, each a function that can be called by itself: the nest is made canonical (plan/canonical.hpp); all
-// strategies that can copy its innermost part are candidates, of which the cheapest is chosen (plan/choose.hpp); it
+// strategies that can copy its innermost part (plan/strategies.hpp) are candidates, of which the cheapest is chosen; it
 // schedules its tiles and stores (plan/strategy.hpp); the loops around them become a walk (plan/walk.hpp).
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "plan/strategy.hpp"
 #include "plan/summary.hpp"
 #include "plan/walk.hpp"
 
 namespace dnnmove {
+
+struct Candidate {
+    std::unique_ptr<Strategy> strategy;
+    double cost;  // cycles per byte, with those of calls
+};
+
+// All that can copy the nest, in the order of the list; empty where it has padding that none zeroes.
+std::vector<Candidate> candidates(const Problem& problem);
+
+struct Choice {
+    std::unique_ptr<Strategy> strategy = nullptr;  // null where there is no candidate
+    Schedule schedule = {};
+};
+
+// The cheapest candidate, or where the context's variant asks for it, another; scheduled.
+Choice choose(const Problem& problem);
 
 class NestPlan {
 public:

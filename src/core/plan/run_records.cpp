@@ -1,7 +1,7 @@
 // Walks slabs of records and moves their fields.
 #include <algorithm>
-#include <cstring>
 
+#include "plan/lines.hpp"
 #include "plan/records.hpp"
 
 namespace dnnmove {
@@ -14,10 +14,6 @@ constexpr std::int64_t kWideRow = 64;            // a strip's row may be written
 constexpr std::int64_t kPanelBytes = 512;          // of a field, per pass over the records
 constexpr std::int64_t kStreamedPanelBytes = 256;
 constexpr std::int64_t kAheadBytes = 256;
-
-std::int64_t phase_of(const std::byte* p) {
-    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & (kLine - 1));
-}
 
 // Bytes from `a` to `b`, which may lie in different arrays.
 std::int64_t distance(const std::byte* a, const std::byte* b) {
@@ -92,7 +88,7 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
     const std::int64_t blocks = slab.count / block;
     constexpr KernelLoop kOnce{1, 0, 0};
     place(slab.begin);
-    const bool aligned = std::all_of(to, to + destinations, [](const std::byte* p) { return phase_of(p) == 0; });
+    const bool aligned = std::all_of(to, to + destinations, [](const std::byte* p) { return into_line(p) == 0; });
     if (!large_ || (aligned && kernels_->exchange_bytes == kLine)) {
         kernels_->exchange(exchange_.block(), from, to, slab.count, kOnce, KernelStores{large_, prefetch_});
         return;
@@ -106,9 +102,9 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
         place(slab.begin + done * block);
         std::byte* free = stage;
         for (std::size_t k = 0; k < destinations; ++k) {
-            staged[k] = free + phase_of(to[k]);
+            staged[k] = free + into_line(to[k]);
             free += 2 * kLine + now * block * step_of(k);
-            free -= phase_of(free);
+            free -= into_line(free);
         }
         kernels_->exchange(exchange_.block(), from, staged, now * block, kOnce, KernelStores{false, true});
         for (std::size_t k = 0; k < destinations; ++k) {
@@ -137,12 +133,12 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
     const auto fields = static_cast<std::int64_t>(group.count);
     std::byte* base = slab.dsts[first.buffer] + first.offset;
     std::int64_t dst_rows[kMaxGroup];
-    std::int64_t phases = phase_of(base);
+    std::int64_t phases = into_line(base);
     for (std::size_t k = 0; k < group.count; ++k) {
         const Field& field = fields_[group.first + k];
         std::byte* to = slab.dsts[field.buffer] + field.offset;
         dst_rows[k] = distance(base, to);
-        phases |= phase_of(to);
+        phases |= into_line(to);
     }
     const std::byte* src = slab.srcs[buffer_] + first.at;
     const int element = log2_of(width);
@@ -183,29 +179,24 @@ void Records::strip_to_field(const Slab& slab, const Field& field) const noexcep
     const std::byte* ahead = records + fields_[0].at + slab.count * (pitch_ + field.at - fields_[0].at);
     if (prefetch_) prefetch_lines(ahead, slab.count * width);
     if (!large_) return kernels_->copy_strips(from, to, width, {slab.count, pitch_, width}, kWideRow, {});
-    if (width % kLine == 0 && phase_of(to) == 0) {
+    if (width % kLine == 0 && into_line(to) == 0) {
         return kernels_->copy_strips(from, to, width, {slab.count, pitch_, width}, width, KernelStores{true, false});
     }
     if (width >= kDirectRow) {
         return kernels_->copy_rows(from, to, width, {slab.count, pitch_, width}, KernelStores{true, false});
     }
-    // Collected, and streamed by whole lines; the bytes of the last, partial line stay.
-    alignas(64) std::byte stage[kFieldFlushBytes + kDirectRow + 2 * kLine];
+    LineStage<kFieldFlushBytes + kDirectRow> stage(*kernels_);
     const std::int64_t most = std::max<std::int64_t>(1, kFieldFlushBytes / width);
-    std::int64_t waiting = 0;  // bytes, from stage + phase_of(to) on
     for (std::int64_t done = 0; done < slab.count; done += most) {
         const std::int64_t count = std::min(most, slab.count - done);
-        kernels_->copy_strips(from + done * pitch_, stage + phase_of(to) + waiting, width, {count, pitch_, width}, kWideRow,
+        kernels_->copy_strips(from + done * pitch_, stage.place(to + done * width), width, {count, pitch_, width}, kWideRow,
                               {});
-        const std::int64_t filled = waiting + count * width;
-        const bool last = done + count == slab.count;
-        const std::int64_t rest = last ? 0 : phase_of(to + filled);
-        const std::int64_t whole = filled - rest;
-        kernels_->stream(stage + phase_of(to), to, whole);
-        std::memcpy(stage, stage + phase_of(to) + whole, static_cast<std::size_t>(rest));
-        to += whole;
-        waiting = rest;
+        stage.add(count * width);
+        if (done + count == slab.count) break;
+        stage.send_lines(
+            [&](const std::byte* made, std::byte* lines, std::int64_t bytes) { kernels_->stream(made, lines, bytes); });
     }
+    stage.finish();
 }
 
 // `to` is where the slab's first record is made; done(k) is called after the field before the k-th.
@@ -242,13 +233,13 @@ void Records::join_staged(const Slab& all) const noexcept {
     for (std::int64_t done = 0; done < all.count; done += slab_) {
         const Slab slab{all.srcs, all.dsts, all.begin + done, std::min(slab_, all.count - done)};
         std::byte* place = records + slab.begin * pitch_;
-        std::byte* stage = stages[turn] + phase_of(place);
+        std::byte* stage = stages[turn] + into_line(place);
         const std::int64_t bytes = left;
         join_slab(slab, stage, [&](std::size_t fields) {
             const auto share = static_cast<std::int64_t>(bytes * static_cast<std::int64_t>(fields) /
                                                          static_cast<std::int64_t>(fields_.size()));
             std::int64_t now = share - (bytes - left);
-            now -= phase_of(to + now);  // as far as a line begins
+            now -= into_line(to + now);  // as far as a line begins
             if (now > 0) stream(now);
         });
         if (left != 0) stream(left);

@@ -2,7 +2,7 @@
 //
 // Each has a file in plan/strategies, with all that is known of it: whether it can copy a nest and which loops its
 // kernel covers (match), what that costs, its tiles and stores (schedule), the call of the kernel (run), and its words
-// for explain() (describe). plan/choose.cpp lists them, asks all, and takes the cheapest.
+// for explain() (describe). plan/strategies.hpp lists them; plan/plan.cpp asks all and takes the cheapest.
 #pragma once
 
 #include <string>

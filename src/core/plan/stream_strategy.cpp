@@ -3,6 +3,8 @@
 
 #include <numeric>
 
+#include "plan/lines.hpp"
+
 namespace dnnmove {
 namespace {
 
@@ -77,14 +79,11 @@ void StreamStrategy::run_pieces(const Call& call) const noexcept {
     const std::int64_t count = again + a.steps(tile);
     const std::int64_t before = again * itemsize;
     // A stream's bytes begin at the same place of a line in the stage as in the destination.
-    const auto phase = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(call.dst - before) & (kLine - 1));
+    const std::int64_t phase = into_line(call.dst - before);
     const std::int64_t apart = (count * itemsize + kLine - 1) / kLine * kLine + kLine + pitch % kLine;
     move(call, call.src() - again * a.src_stride, stage + phase, count, apart, {false, call.stores().prefetch});
     for (std::int64_t k = 0; k < streams; ++k) {
         std::byte* const dst = call.dst + k * pitch;
-        const auto into_line = [](const std::byte* p) {
-            return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) & (kLine - 1));
-        };
         std::byte* const last = dst + a.steps(tile) * itemsize;
         std::byte* const begin = tile == 0 ? dst : dst - into_line(dst);
         std::byte* const end = tile + 1 == a.tiles() ? last : last - into_line(last);

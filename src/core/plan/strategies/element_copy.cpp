@@ -1,5 +1,5 @@
 // Element copy: short elements one by one, at any distance on either side.
-#include "plan/choose.hpp"
+#include "plan/strategies.hpp"
 #include "plan/costs.hpp"
 #include "plan/row_strategy.hpp"
 

@@ -1,7 +1,7 @@
 // Exchange: a few streams of elements interleaved into a run of the destination, or deinterleaved, by short vectors.
 #include <numeric>
 
-#include "plan/choose.hpp"
+#include "plan/strategies.hpp"
 #include "plan/exchange_table.hpp"
 #include "plan/stream_strategy.hpp"
 

@@ -1,7 +1,7 @@
 // Fill: one element again and again, contiguously in the destination.
 #include <cmath>
 
-#include "plan/choose.hpp"
+#include "plan/strategies.hpp"
 #include "plan/row_strategy.hpp"
 
 namespace dnnmove {

@@ -1,7 +1,7 @@
 // Gather: blocks of the destination, each vector permuted out of a few windows of the source.
 #include <numeric>
 
-#include "plan/choose.hpp"
+#include "plan/strategies.hpp"
 #include "plan/gather_table.hpp"
 #include "plan/row_strategy.hpp"
 

@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "plan/choose.hpp"
+#include "plan/strategies.hpp"
 #include "plan/costs.hpp"
 #include "plan/gather_table.hpp"
 #include "plan/stream_strategy.hpp"

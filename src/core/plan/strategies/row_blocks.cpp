@@ -4,7 +4,7 @@
 //     source           h0 h1 h2            destination   h0: s0 s1 s2 s3 | s4 ..
 //     s0  [h0 h1 h2]   block 0: s0 to s3                 h1: s0 s1 s2 s3 | s4 ..
 //     s1  [h0 h1 h2]   block 1: s4 to s7                 h2: s0 s1 s2 s3 | s4 ..
-#include "plan/choose.hpp"
+#include "plan/strategies.hpp"
 #include "plan/row_strategy.hpp"
 
 namespace dnnmove {

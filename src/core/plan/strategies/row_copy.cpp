@@ -1,5 +1,5 @@
 // Row copy: rows of bytes that are contiguous on both sides.
-#include "plan/choose.hpp"
+#include "plan/strategies.hpp"
 #include "plan/row_strategy.hpp"
 
 namespace dnnmove {

@@ -1,6 +1,6 @@
 // Row panels: a transpose of elements that are rows of bytes, beyond the caches, by way of a stage.
 #include "plan/chains.hpp"
-#include "plan/choose.hpp"
+#include "plan/strategies.hpp"
 
 namespace dnnmove {
 namespace {

@@ -1,6 +1,6 @@
 // Strided transpose: elements of odd sizes, or with gaps between them, one chain of loops against another.
 #include "plan/chains.hpp"
-#include "plan/choose.hpp"
+#include "plan/strategies.hpp"
 #include "plan/costs.hpp"
 #include "plan/gather_table.hpp"
 

@@ -2,8 +2,9 @@
 #include <bit>
 
 #include "plan/chains.hpp"
-#include "plan/choose.hpp"
 #include "plan/costs.hpp"
+#include "plan/lines.hpp"
+#include "plan/strategies.hpp"
 
 namespace dnnmove {
 namespace {
@@ -228,11 +229,8 @@ void TileTranspose::run(const Call& call) const noexcept {
     // Where shifted tiles start, and how far that is from where the loops have put them.
     const std::int64_t line_steps = kLine / itemsize;
     const std::byte* row = call_dst - unit.b_tile * b.tile * itemsize;
-    const std::int64_t into_line = shifts_to_lines
-                                       ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row) & (kLine - 1)) /
-                                             itemsize
-                                       : 0;
-    const std::int64_t shift = into_line == 0 ? 0 : b.tile - (line_steps - into_line);
+    const std::int64_t before_row = shifts_to_lines ? into_line(row) / itemsize : 0;
+    const std::int64_t shift = before_row == 0 ? 0 : b.tile - (line_steps - before_row);
     const auto start_of = [&](std::int64_t b_tile) { return std::max<std::int64_t>(0, b_tile * b.tile - shift); };
     const auto moved = [&](std::int64_t b_tile) { return start_of(b_tile) - b_tile * b.tile; };
     const std::int64_t start = start_of(unit.b_tile);
@@ -259,7 +257,7 @@ void TileTranspose::run(const Call& call) const noexcept {
         return;
     }
     // What lies before a row's first line must not be streamed: a vector there is not aligned.
-    const KernelStores of_tile{mode == StoreMode::nontemporal && (into_line == 0 || start != 0), !near && row_group == 0};
+    const KernelStores of_tile{mode == StoreMode::nontemporal && (before_row == 0 || start != 0), !near && row_group == 0};
     if (!block_lines.empty()) {
         return run_blocks(call, src, source_rows, dst, rows, base + next.src + moved(next.b_tile) * b.src_stride, of_tile);
     }

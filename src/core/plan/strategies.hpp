@@ -1,9 +1,8 @@
-// Chooses the strategy for a nest. This is the only place that decides: all strategies are asked, the cheapest is taken.
+// All strategies that there are: a new one is declared and listed here, and has its file in plan/strategies.
 #pragma once
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "plan/strategy.hpp"
 
@@ -22,6 +21,11 @@ std::unique_ptr<Strategy> match_tile_transpose(const Problem& problem);
 std::unique_ptr<Strategy> match_strided_transpose(const Problem& problem);
 std::unique_ptr<Strategy> match_row_panels(const Problem& problem);
 
+// All strategies. Their order decides nothing but which of two that cost the same is taken: the first.
+inline constexpr std::unique_ptr<Strategy> (*kStrategies[])(const Problem&) = {
+    match_fill,           match_row_copy,          match_row_blocks, match_element_copy,    match_gather,  match_interleave,
+    match_tile_transpose, match_strided_transpose, match_row_panels, match_gather_by_table, match_exchange};
+
 // What a match_ function is for a strategy S with a `bool match(const Problem&)`.
 template <class S>
 std::unique_ptr<Strategy> matched(const Problem& problem) {
@@ -31,21 +35,5 @@ std::unique_ptr<Strategy> matched(const Problem& problem) {
 
 // Would rows be copied in the order of the source? (plan/strategies/row_copy.cpp)
 bool follows_source(const Problem& problem);
-
-struct Candidate {
-    std::unique_ptr<Strategy> strategy;
-    double cost;  // cycles per byte, with those of calls
-};
-
-// All that can copy the nest, in the order of the list; empty where it has padding that none zeroes.
-std::vector<Candidate> candidates(const Problem& problem);
-
-struct Choice {
-    std::unique_ptr<Strategy> strategy = nullptr;  // null where there is no candidate
-    Schedule schedule = {};
-};
-
-// The cheapest candidate, or where the context's variant asks for it, another; scheduled.
-Choice choose(const Problem& problem);
 
 }  // namespace dnnmove

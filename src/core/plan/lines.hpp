@@ -1,0 +1,62 @@
+// Lines of memory: where in one an address lies, and how what is made in pieces leaves by whole ones.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/contract.hpp"
+
+namespace dnnmove {
+
+// Bytes from the begin of its line to `address`.
+inline std::int64_t into_line(const std::byte* address) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) & (kLine - 1));
+}
+
+// Collects bytes that follow each other in the destination; whole lines leave past the caches, each stored once.
+//
+//   units   aaaaaaaaaaaaa|bbbbbbbbbbbbb|ccccccccccccc
+//   lines   aaaaaaaa|aaaaabbb|bbbbbbbb|bbcccccc|ccccc
+//
+// The bytes of the last, partial line wait here for those that follow. Lines match: what waits lies as far inside one as in
+// the destination. At most `room` bytes may wait and be made at a time. (Many rows side by side: plan/carried_lines.hpp.)
+template <std::int64_t room>
+class LineStage {
+public:
+    explicit LineStage(const Kernels& kernels) : kernels_(kernels) {}
+
+    // Where the bytes of `dst` and on are to be made. What waits and does not go on there leaves first.
+    std::byte* place(std::byte* dst) noexcept {
+        if (dst != to_ + filled_) {
+            finish();
+            to_ = dst;
+        }
+        return bytes_ + into_line(to_) + filled_;
+    }
+    void add(std::int64_t bytes) noexcept { filled_ += bytes; }
+    std::int64_t filled() const noexcept { return filled_; }
+    // send(from, to, bytes) moves what waits, up to the last whole line.
+    template <class Send>
+    void send_lines(const Send& send) noexcept {
+        const std::byte* const from = bytes_ + into_line(to_);
+        const std::int64_t rest = into_line(to_ + filled_);
+        const std::int64_t whole = filled_ - rest;
+        send(from, to_, whole);
+        std::memcpy(bytes_, from + whole, static_cast<std::size_t>(rest));
+        to_ += whole;
+        filled_ = rest;
+    }
+    // What waits leaves.
+    void finish() noexcept {
+        if (filled_ != 0) kernels_.stream(bytes_ + into_line(to_), to_, filled_);
+        filled_ = 0;
+    }
+
+private:
+    const Kernels& kernels_;
+    std::byte* to_ = nullptr;  // where the first byte that waits goes
+    std::int64_t filled_ = 0;  // bytes that wait
+    alignas(kLine) std::byte bytes_[room + 2 * kLine];
+};
+
+}  // namespace dnnmove
