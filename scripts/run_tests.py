@@ -18,7 +18,7 @@ import dnnmove
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = str(min(8, os.cpu_count() or 1))
 # What starts other programs: shells, clusters, browsers, compilers.
-PROGRAMS = "benchmarks command_line* dask docs examples mpi packaging seen_browser *_backend *_compile *_extension"
+PROGRAMS = "benchmarks command_line* dask* docs examples mpi packaging seen_browser *_backend *_compile *_extension"
 # Integrations and texts.
 LAST = f"{PROGRAMS} docstrings help ir_* seen signatures torch_integration*"
 # Messages, objects, memory and processes: tests that are about no kernel.

@@ -1,5 +1,6 @@
 """What the tests of dnnmove.dask share: arrays in any chunks, and dask's promises kept."""
 
+import dask
 import dask.array as da
 import ml_dtypes
 import numpy as np
@@ -28,11 +29,12 @@ def chunked(draw, min_dims=1, divisible=False):
 
 
 def check(lazy, expected):
-    """Dask's promises before it computes, and the bits after."""
+    """Dask's promises before it computes, and the bits after. (On other threads: test_dask_graphs.py.)"""
     assert isinstance(lazy, da.Array)
     assert lazy.shape == expected.shape
     assert lazy.dtype == expected.dtype
     assert (type(lazy._meta), lazy._meta.ndim, lazy._meta.dtype) == (np.ndarray, expected.ndim, expected.dtype)
-    for block, size in zip(lazy.to_delayed().ravel()[:1], [tuple(c[0] for c in lazy.chunks)], strict=False):
-        assert block.compute(scheduler="sync").shape == size
-    assert_same(np.asarray(lazy.compute(scheduler="threads", num_workers=2)), expected)
+    first = lazy.to_delayed().ravel()[:1]
+    result, *blocks = dask.compute(lazy, *first, scheduler="sync")
+    assert [block.shape for block in blocks] == [tuple(lengths[0] for lengths in lazy.chunks)] * len(first)
+    assert_same(np.asarray(result), expected)
