@@ -209,11 +209,16 @@ TEST_CASE("several transfers make one program") {
 
 namespace {
 
+// What is beyond this cache need not be large.
+const LastLevelCache kSmallCache{4 << 20, 0};
+
 // Records of fields of `widths` bytes, `pitch` apart, to or from separate buffers that start `phases[k]`
 // bytes into a line, every byte around them guarded.
 void check_records(const std::vector<std::int64_t>& widths, std::int64_t records, std::int64_t pitch, bool split,
-                   std::mt19937& random) {
+                   std::mt19937& random, const LastLevelCache& cache = last_level_cache()) {
     constexpr std::int64_t kGuard = 128;
+    PlanOptions options;
+    options.cache = &cache;
     INFO((split ? "split " : "join "), records, " records, ", pitch, " apart, of fields of ", widths);
     const std::int64_t bytes = records * pitch;
     const auto phase = [&] { return static_cast<std::int64_t>(random() % 3 == 0 ? random() % 64 : random() % 2 * 16); };
@@ -257,7 +262,7 @@ void check_records(const std::vector<std::int64_t>& widths, std::int64_t records
             }
             at += widths[k];
         }
-        const Program program(transfers);
+        const Program program(transfers, options);
         const std::byte* record_source = record_base;
         std::vector<const std::byte*> field_sources(field_bases.begin(), field_bases.end());
         if (split) {
@@ -339,11 +344,15 @@ TEST_CASE("streams are dealt out past the caches") {
                     const Program program({Transfer{0, 0, nest}}, options);
                     const std::string text = program.explain(2);
                     pieces += text.find("each staged") != std::string::npos ? 1 : 0;
-                    for (const std::size_t shift : {0, 1, 16, 63}) {
-                        const Bytes src = random_bytes(static_cast<std::size_t>(rows * row), random);
-                        Bytes dst = random_bytes(static_cast<std::size_t>(rows * streams * pitch) + 128, random);
+                    const Bytes src = random_bytes(static_cast<std::size_t>(rows * row), random);
+                    const Bytes before = random_bytes(static_cast<std::size_t>(rows * streams * pitch), random);
+                    Bytes after = before;
+                    reference(nest, src.data(), after.data());
+                    for (const std::ptrdiff_t shift : {0, 1, 16, 63}) {
+                        Bytes dst(before.size() + 128);
                         Bytes expected = dst;
-                        reference(nest, src.data(), expected.data() + shift);
+                        std::copy(before.begin(), before.end(), dst.begin() + shift);
+                        std::copy(after.begin(), after.end(), expected.begin() + shift);
                         const std::byte* from = src.data();
                         std::byte* to = dst.data() + shift;
                         program.execute(&from, &to, 2);
@@ -364,9 +373,8 @@ TEST_CASE("narrow fields of long records beyond the caches are split") {
         std::vector<std::int64_t> widths(10, width);
         widths.insert(widths.end(), 51, 225);
         const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
-        const std::int64_t records =
-            std::min<std::int64_t>(last_level_cache().usable(this_processor().shared_cache_bytes), 64 << 20) / sum + 13;
-        for (int run = 0; run < 4; ++run) check_records(widths, records, sum, true, random);
+        const std::int64_t records = kSmallCache.bytes / sum + 13;
+        for (int run = 0; run < 4; ++run) check_records(widths, records, sum, true, random, kSmallCache);
     }
 }
 
@@ -385,8 +393,7 @@ TEST_CASE("records beyond the caches are split and joined") {
                                                                      std::vector<std::int64_t>(33, 1),
                                                                      {52, 76, 64, 4, 4, 4, 4, 4, 4, 4, 4, 4, 300, 1}}) {
         const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
-        const std::int64_t records =
-            std::min<std::int64_t>(last_level_cache().usable(this_processor().shared_cache_bytes), 64 << 20) / sum + 13;
-        for (const bool split : {true, false}) check_records(widths, records, sum, split, random);
+        const std::int64_t records = kSmallCache.bytes / sum + 13;
+        for (const bool split : {true, false}) check_records(widths, records, sum, split, random, kSmallCache);
     }
 }
