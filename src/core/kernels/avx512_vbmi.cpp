@@ -1,9 +1,8 @@
-// The kernels for AVX-512 with VBMI.
+// The kernels for AVX-512 with VBMI: those of AVX-512, but for what permutes bytes of whole vectors.
 #if defined(__x86_64__)
 #include "kernels/exchange.hpp"
 #include "kernels/gather_choose.hpp"
 #include "kernels/simd_avx512.hpp"
-#include "kernels/table.hpp"
 #include "kernels/tables.hpp"
 #include "kernels/transpose_packed.hpp"
 #include "kernels/weave.hpp"
@@ -11,8 +10,9 @@
 namespace dnnmove {
 
 const Kernels& avx512_vbmi_kernels() {
-    static constexpr Kernels table = [] {
-        Kernels kernels = make_table<Simd512>(Isa::avx512_vbmi);
+    static const Kernels table = [] {
+        Kernels kernels = avx512_kernels();
+        kernels.isa = Isa::avx512_vbmi;
         kernels.gather_bytes = 64;
         kernels.transpose_cells = transpose_packed;
         kernels.packs_cells = true;
