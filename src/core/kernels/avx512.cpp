@@ -17,7 +17,7 @@ const Kernels& avx512_kernels() {
         kernels.gather_bytes = 16;
         kernels.transpose_cells = transpose_cells<Simd512>;
         kernels.gather_windows = 1;
-        kernels.gather = by_reference<gather_one_window>;
+        kernels.gather = gather_one_window;
         kernels.exchange = exchange_short<Simd256>;
         kernels.exchange_bytes = kShortExchange;
         kernels.weave = by_reference<weave_lanes<Simd256>>;

@@ -1,5 +1,6 @@
 // The kernels for AVX-512 with VBMI: those of AVX-512, but for what permutes bytes of whole vectors.
 #if defined(__x86_64__)
+#include "kernels/by_reference.hpp"
 #include "kernels/exchange.hpp"
 #include "kernels/gather_choose.hpp"
 #include "kernels/simd_avx512.hpp"

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "kernels/by_reference.hpp"
 #include "kernels/contract.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/simd_portable.hpp"
@@ -21,33 +22,52 @@ inline std::int64_t first_line_step(const std::byte* to, std::int64_t dst_stride
     return step;
 }
 
+// What walks blocks calls: a gather of blocks of some shape, whose tables stay in registers meanwhile.
+struct BlockMover {
+    using Blocks = void (*)(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
+                            std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead);
+    using Rows = void (*)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
+                          const KernelLoop& b) noexcept;
+    Blocks store;    // moves `count` blocks by ordinary stores
+    Blocks stream;   // the same past the caches
+    Rows rows;       // all rows by ordinary stores, or null
+    bool down_rows;  // goes down the rows where they are of few blocks
+};
+
+template <class Shape>
+constexpr BlockMover mover_of() {
+    BlockMover mover{Shape::template blocks<false>, Shape::template blocks<true>, nullptr, false};
+    if constexpr (requires(KernelLoop loop) { Shape::rows(GatherBlock{}, nullptr, nullptr, loop, loop); }) {
+        mover.rows = by_reference<Shape::rows>;
+    } else {
+        mover.down_rows = Shape::kDownRows;
+    }
+    return mover;
+}
+template <class Shape>
+inline constexpr BlockMover block_mover = mover_of<Shape>();
+
 // Bytes [begin, end) of at most four blocks, of whole vectors of 16 bytes each, so that a line begins with one of them; beside
 // lines that are streamed. Nothing of any line is stored twice, which would cost as much as many lines.
-template <class Run>
-inline void stream_block_part(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t begin,
-                              std::int64_t end, std::int64_t src_step, std::int64_t dst_step) {
+inline void stream_block_part(const BlockMover& mover, const GatherBlock& block, const std::byte* from, std::byte* to,
+                              std::int64_t begin, std::int64_t end, std::int64_t src_step, std::int64_t dst_step) {
     alignas(64) std::byte part[4 * kMaxStreamedBlock];
-    Run::template blocks<false>(block, from, part, (end + dst_step - 1) / dst_step, src_step, dst_step, 0);
+    mover.store(block, from, part, (end + dst_step - 1) / dst_step, src_step, dst_step, 0);
     stream_row<Simd128>(part + begin, to + begin, end - begin, 0);
 }
 
-// Run::blocks<nontemporal>(block, from, to, count, src_step, dst_step, ahead) does `count` blocks;
-// Run::rows(block, src, dst, a, b), where there is one, all rows by ordinary stores. kDownRows: it goes
-// down the rows where they are of few blocks.
-template <class Run>
-inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,
-                        KernelStores stores) {
+inline void walk_blocks(const BlockMover& mover, const GatherBlock& block, const std::byte* src, std::byte* dst,
+                        const KernelLoop& along, const KernelLoop& across, KernelStores stores) {
+    const bool cached = !stores.nontemporal && !stores.prefetch;
+    if (cached && mover.rows != nullptr) return mover.rows(block, src, dst, along, across);
+    const KernelLoop a = along;  // values, as by_reference says
+    const KernelLoop b = across;
     const std::int64_t steps = block.loop_steps;
-    if (!stores.nontemporal && !stores.prefetch) {
-        if constexpr (requires { Run::rows(block, src, dst, a, b); }) {
-            return Run::rows(block, src, dst, a, b);
-        } else if (Run::kDownRows && a.extent < 4 * steps && b.src_rows == nullptr) {
-            const std::int64_t last = a.extent - steps;
-            for (std::int64_t at = 0;; at = at + steps < last ? at + steps : last) {
-                Run::template blocks<false>(block, src + at * a.src_stride, dst + at * a.dst_stride, b.extent, b.src_stride,
-                                            b.dst_stride, 0);
-                if (at == last) return;
-            }
+    if (cached && mover.down_rows && a.extent < 4 * steps && b.src_rows == nullptr) {
+        const std::int64_t last = a.extent - steps;
+        for (std::int64_t at = 0;; at = at + steps < last ? at + steps : last) {
+            mover.store(block, src + at * a.src_stride, dst + at * a.dst_stride, b.extent, b.src_stride, b.dst_stride, 0);
+            if (at == last) return;
         }
     }
     const std::int64_t src_step = steps * a.src_stride;
@@ -67,37 +87,33 @@ inline void walk_blocks(const GatherBlock& block, const std::byte* src, std::byt
             lines = at < kLine && at + steps <= a.extent;
             if (!lines) at = 0;
             if (at != 0 && joined) {
-                stream_block_part<Run>(block, from, to, 0, at * a.dst_stride, src_step, dst_step);
+                stream_block_part(mover, block, from, to, 0, at * a.dst_stride, src_step, dst_step);
             } else if (at != 0) {
-                Run::template blocks<false>(block, from, to, 1, 0, 0, 0);
+                mover.store(block, from, to, 1, 0, 0, 0);
             }
         }
         const std::int64_t count = (a.extent - at) / steps;
         const std::int64_t near = !stores.prefetch ? count : count > blocks_ahead ? count - blocks_ahead : 0;
-        const std::int64_t along = stores.prefetch ? blocks_ahead * src_step : 0;
+        const std::int64_t ahead = stores.prefetch ? blocks_ahead * src_step : 0;
         // Where rows are shorter than the distance, as many rows further on as make it up.
         const std::int64_t rows = count > blocks_ahead ? 1 : (blocks_ahead + count - 1) / (count > 0 ? count : 1);
         const std::int64_t over = !stores.prefetch ? 0
                                                    : b.src_ahead(j + rows) - b.src_at(j) +
-                                                         (count > blocks_ahead ? along - count * src_step : 0);
+                                                         (count > blocks_ahead ? ahead - count * src_step : 0);
         const std::byte* first = from + at * a.src_stride;
         std::byte* target = to + at * a.dst_stride;
         const std::byte* rest = first + near * src_step;
-        if (lines) {
-            Run::template blocks<true>(block, first, target, near, src_step, dst_step, along);
-            Run::template blocks<true>(block, rest, target + near * dst_step, count - near, src_step, dst_step, over);
-        } else {
-            Run::template blocks<false>(block, first, target, near, src_step, dst_step, along);
-            Run::template blocks<false>(block, rest, target + near * dst_step, count - near, src_step, dst_step, over);
-        }
+        const auto blocks = lines ? mover.stream : mover.store;
+        blocks(block, first, target, near, src_step, dst_step, ahead);
+        blocks(block, rest, target + near * dst_step, count - near, src_step, dst_step, over);
         if (at + count * steps < a.extent) {
             const std::int64_t last = a.extent - steps;
             const std::byte* again = from + last * a.src_stride;
             if (lines && joined) {
-                stream_block_part<Run>(block, again, to + last * a.dst_stride, (at + count * steps - last) * a.dst_stride,
-                                       dst_step, src_step, dst_step);
+                stream_block_part(mover, block, again, to + last * a.dst_stride, (at + count * steps - last) * a.dst_stride,
+                                  dst_step, src_step, dst_step);
             } else {
-                Run::template blocks<false>(block, again, to + last * a.dst_stride, 1, 0, 0, 0);
+                mover.store(block, again, to + last * a.dst_stride, 1, 0, 0, 0);
             }
         }
     }

@@ -126,13 +126,14 @@ struct PartialShuffles {
     }
 };
 
-void gather_one_window(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b,
+void gather_one_window(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b,
                        KernelStores stores) noexcept {
-    if (block.vector_bytes < 16 || block.window_bytes < 16) {
-        return walk_blocks<PartialShuffles>(block, src, dst, a, b, KernelStores{});
-    }
-    if (!stores.nontemporal) return walk_blocks<VectorByVector>(block, src, dst, a, b, stores);
-    walk_blocks<StagedVectors>(block, src, dst, a, b, stores);
+    const bool partial = block.vector_bytes < 16 || block.window_bytes < 16;
+    if (partial) stores = {};
+    const BlockMover& mover = partial              ? block_mover<PartialShuffles>
+                              : stores.nontemporal ? block_mover<StagedVectors>
+                                                   : block_mover<VectorByVector>;
+    walk_blocks(mover, block, src, dst, a, b, stores);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ const Kernels& portable_kernels() {
         Kernels kernels = make_table<Simd128>(Isa::scalar);
         kernels.exchange = exchange_short<Simd128>;
         kernels.exchange_bytes = kShortExchange;
-        kernels.gather = by_reference<gather_one_window>;
+        kernels.gather = gather_one_window;
         kernels.gather_bytes = 16;
         kernels.gather_windows = 1;
         kernels.transpose_cells = transpose_cells<Simd128>;
