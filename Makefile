@@ -8,7 +8,8 @@ BIN := $(VENV)/bin
 IN_VENV := PATH="$(CURDIR)/$(BIN):$$PATH"
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SOURCES := CMakeLists.txt pyproject.toml README.md \
-  $(shell find src bindings cmake scripts/onednn_requirement.py -name __pycache__ -prune -o -type f -print)
+  $(shell find src bindings cmake scripts/make_reference.py scripts/onednn_requirement.py \
+    -name __pycache__ -prune -o -type f -print)
 
 EXTRAS := demo test lint bench docs
 

@@ -2,7 +2,8 @@
 
     python scripts/run_tidy.py [FILES]
 
-Configures CMake's preset `release` for its compile commands and builds nothing. Exits with 1 where something is found.
+Configures CMake's preset `release` for its compile commands and builds nothing but the headers of docstrings. Exits
+with 1 where something is found.
 """
 
 import json
@@ -37,6 +38,8 @@ def main() -> int:
     given = ["-DDNNMOVE_UNITY_BUILD=OFF", f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_PREFIX_PATH={sys.prefix}"]
     command = ["cmake", "--preset", "release", "-B", str(FOLDER), *given]
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    command = ["cmake", "--build", str(FOLDER), "--target", "dnnmove_reference"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     files = [Path(name).resolve() for name in sys.argv[1:]] or sources()
     start = time.monotonic()
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -156,6 +156,11 @@ def test_installed_metadata(pyproject, installed):
     assert found in (always, always | {"onednn-cpu-gomp"})
 
 
+def test_the_texts_of_docstrings_are_not_installed(installed):
+    assert installed.files
+    assert not [file for file in installed.files if "_reference" in file.parts]
+
+
 @pytest.mark.parametrize(("value", "wheel"), [(None, True), ("", True), ("0", True), ("1", False), ("on", False)])
 def test_the_switch_decides_the_requirement(pyproject, monkeypatch, value, wheel):
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))

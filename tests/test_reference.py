@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+TEXTS = sorted((ROOT / "src" / "dnnmove" / "_reference").glob("*.txt"))
 
 
 @pytest.fixture
@@ -94,3 +95,22 @@ def test_a_header_has_a_constant_for_each_name(make_reference, docstrings, tmp_p
         ("kChainSpaceToDepth", "One."),
         ("kCall", "Two."),
     ]
+
+
+def test_every_docstring_is_somebody_s(make_reference):
+    bindings = "".join(path.read_text() for path in (ROOT / "bindings").rglob("*.cpp"))
+    used = set(re.findall(r"reference::\w+::\w+", bindings))
+    texts = [path for path in TEXTS if path.name != make_reference.PASSAGES]
+    made = {
+        f"reference::{path.stem}::{make_reference.constant(name)}"
+        for path in texts
+        for name in make_reference.Text(path).docstrings()
+    }
+    assert made
+    assert made == used
+
+
+def test_a_passage_stands_in_several_places(make_reference):
+    text = "".join(path.read_text(encoding="utf-8") for path in TEXTS)
+    for name in re.findall(r"^=== \{\{(\w+)\}\}$", text, re.MULTILINE):
+        assert len(re.findall(rf"^(?!=== ).*\{{\{{{name}\}}\}}", text, re.MULTILINE)) > 1, name

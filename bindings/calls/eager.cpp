@@ -8,10 +8,10 @@
 #include "arguments/parse.hpp"
 #include "call/operation_call.hpp"
 #include "calls/call_arrays.hpp"
-#include "calls/eager_docs.hpp"
 #include "calls/planned_call.hpp"
 #include "ops/ops.hpp"
 #include "python/errors.hpp"
+#include "reference/eager.hpp"
 #include "tensors/memory.hpp"
 
 namespace dnnmove {
@@ -300,16 +300,17 @@ PyObject* shuffle_axis_1(PyObject* data, PyObject* group, bool inverse) noexcept
 
 void register_eager(PyObject* module) {
     constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;
-    static PyMethodDef functions[] = {{"shuffle", as_method(shuffle), kFlags, kShuffleDoc},
-                                      {"shuffle_backward", as_method(shuffle_backward), kFlags, kShuffleBackwardDoc},
-                                      {"shuffle_channels", as_method(shuffle_channels), kFlags, kShuffleChannelsDoc},
-                                      {"transpose", as_method(transpose), kFlags, kTransposeDoc},
-                                      {"variadic_split", as_method(variadic_split), kFlags, kVariadicSplitDoc},
-                                      {"split", as_method(split), kFlags, kSplitDoc},
-                                      {"broadcast", as_method(broadcast), kFlags, kBroadcastDoc},
-                                      {"concat", as_method(concat), kFlags, kConcatDoc},
-                                      {"stack", as_method(stack), kFlags, kStackDoc},
-                                      {nullptr, nullptr, 0, nullptr}};
+    static PyMethodDef functions[] = {
+        {"shuffle", as_method(shuffle), kFlags, reference::eager::kShuffle},
+        {"shuffle_backward", as_method(shuffle_backward), kFlags, reference::eager::kShuffleBackward},
+        {"shuffle_channels", as_method(shuffle_channels), kFlags, reference::eager::kShuffleChannels},
+        {"transpose", as_method(transpose), kFlags, reference::eager::kTranspose},
+        {"variadic_split", as_method(variadic_split), kFlags, reference::eager::kVariadicSplit},
+        {"split", as_method(split), kFlags, reference::eager::kSplit},
+        {"broadcast", as_method(broadcast), kFlags, reference::eager::kBroadcast},
+        {"concat", as_method(concat), kFlags, reference::eager::kConcat},
+        {"stack", as_method(stack), kFlags, reference::eager::kStack},
+        {nullptr, nullptr, 0, nullptr}};
     if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};
 }
 

@@ -12,6 +12,7 @@
 #include "onednn/onednn_threads.hpp"
 #include "python/errors.hpp"
 #include "python/initialized.hpp"
+#include "reference/runtime.hpp"
 #include "runtime/buffer_pool.hpp"
 #include "runtime/isa.hpp"
 #include "runtime/threads.hpp"
@@ -95,42 +96,11 @@ void register_runtime(py::module_& module) {
     best_isa();  // a wrong DNNMOVE_ISA fails the import, not a later call
     check_thread_environment();
 
-    module.def("build_info", build_info,
-               "build_info()\n--\n\nReturn how the extension was built and what it runs on.\n\n"
-               "Returns\n-------\ndict\n    version, compiler, cxx_standard, isa (in use), isas_compiled,\n"
-               "    isas_available, threads (whose the native engine uses), openmp (file name of\n"
-               "    the OpenMP library that oneDNN uses, None without), onednn_version,\n"
-               "    onednn_hash, onednn_runtime (what its threads are).\n\n"
-               "Examples\n--------\n>>> import dnnmove as dm\n"
-               ">>> dm.build_info()[\"isa\"] in dm.build_info()[\"isas_available\"]\nTrue");
+    module.def("build_info", build_info, reference::runtime::kBuildInfo);
     module.def(
         "set_num_threads", [](py::handle n) { set_num_threads(parse_threads(n.ptr(), "n")); }, py::arg("n"),
-        R"doc(set_num_threads(n)
---
-
-Set how many threads a call of this process may use, for dnnmove only.
-
-Parameters
-----------
-n : int
-    In [1, 4096]. No more run than the affinity mask of the process has CPUs.
-
-Notes
------
-At the start it is the environment variable DNNMOVE_NUM_THREADS, else OMP_NUM_THREADS, else the CPUs that affinity
-mask and cgroup quota leave to the process. The threads form one pool, made when work first needs them, by a forked
-child anew; small calls stay on the caller's thread, and a call never waits for a thread that has not begun.
-
-Examples
---------
->>> import dnnmove as dm
->>> before = dm.get_num_threads()
->>> dm.set_num_threads(1)
->>> dm.set_num_threads(before)
-)doc");
-    module.def("get_num_threads", &get_num_threads,
-               "get_num_threads()\n--\n\nReturn how many threads a call on this thread may use.\n\nReturns\n-------\nint\n\n"
-               "Examples\n--------\n>>> import dnnmove as dm\n>>> dm.get_num_threads() >= 1\nTrue");
+        reference::runtime::kSetNumThreads);
+    module.def("get_num_threads", &get_num_threads, reference::runtime::kGetNumThreads);
     process_pool();  // and so does a wrong DNNMOVE_POOL
     module.def(
         "clear_caches",
@@ -138,18 +108,14 @@ Examples
             clear_plans();
             if (BufferPool* pool = process_pool()) pool->clear();
         },
-        "clear_caches()\n--\n\nForget all plans, and return the memory kept for new results.");
+        reference::runtime::kClearCaches);
     module.def(
         "_abbreviated", [](const std::string& text) { return abbreviated(text); }, py::arg("text"),
         "Return the text, its middle left out where it is longer than any message or repr is.");
     module.def("_buffer_pool", buffer_pool, "Return the state of the pool of result buffers, None where it is off.");
     module.def("_cached_plans", [] { return cached_plans().plans; }, "Return the number of plans in the shared cache.");
     module.def("_cached_plan_bytes", [] { return cached_plans().bytes; }, "Return the bytes that the shared cache holds.");
-    py::class_<ThreadLimit> limit(module, "num_threads",
-                                  "Context manager: calls of this thread use at most `n` threads inside.\n\n"
-                                  "Parameters\n----------\nn : int\n    In [1, 4096].\n\n"
-                                  "Examples\n--------\n>>> import dnnmove as dm\n>>> with dm.num_threads(1):\n"
-                                  "...     dm.get_num_threads()\n1");
+    py::class_<ThreadLimit> limit(module, "num_threads", reference::runtime::kNumThreads);
     limit
         .def(py::init([](py::handle n) { return ThreadLimit(parse_threads(n.ptr(), "n")); }), py::arg("n"),
              "__init__(self, n)\n--\n\n")

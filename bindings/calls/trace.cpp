@@ -18,6 +18,7 @@
 #include "python/errors.hpp"
 #include "python/gil.hpp"
 #include "python/integers.hpp"
+#include "reference/runtime.hpp"
 #include "runtime/isa.hpp"
 #include "runtime/threads.hpp"
 #include "tensors/memory.hpp"
@@ -286,35 +287,7 @@ void register_trace(py::module_& module) {
             onednn::set_verbose(wanted);
             set_level(static_cast<int>(wanted));
         },
-        py::arg("level"),
-        R"(set_verbose(level)
---
-
-Print what runs to stdout, a line each: native work and oneDNN's.
-
-Parameters
-----------
-level : int
-    0 is silent, 1 prints executions, 2 creations too: of oneDNN's primitives, and of native plans.
-
-Raises
-------
-ValueError
-    oneDNN has no such level.
-
-Notes
------
-The lines of native work begin with ``dnnmove_verbose`` and have the columns of oneDNN's, which begin with
-``onednn_verbose``: operation, engine, primitive, implementation, propagation kind, memory descriptors,
-attributes (none), parameters, problem, milliseconds; then GB/s, of bytes read and written. A chain prints a line
-for each trip through memory. The environment variable DNNMOVE_VERBOSE, read on import, sets the level
-from the start; ONEDNN_VERBOSE that of oneDNN alone.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.set_verbose(0)
-)");
+        py::arg("level"), reference::runtime::kSetVerbose);
     module.def(
         "_watch",
         [](const py::list& records) {

@@ -1,6 +1,5 @@
 // The Python type BuiltChain: a C type, since for a small array the call is all the cost.
 #include "chains/built_chain.hpp"
-#include "chains/chain_docs.hpp"
 #include "chains/chain_structure.hpp"
 
 #include <pybind11/pybind11.h>
@@ -15,6 +14,7 @@
 #include "primitives/primitive.hpp"
 #include "python/errors.hpp"
 #include "python/integers.hpp"
+#include "reference/chain.hpp"
 
 namespace py = pybind11;
 
@@ -227,68 +227,6 @@ void deallocate(PyObject* self) {
     Py_DECREF(type_of_self);
 }
 
-constexpr const char* kDoc = R"doc(A chain ready to run, made by `Chain.build`.
-
-Call it with an array (or Memory) that lies as ``src_desc`` says: ``f(x)`` returns one new
-C-contiguous array, or a tuple of them where the chain splits; ``f(x, out=...)`` writes to
-arrays of the caller's, of any strides. A chain of several sources takes a list or tuple of them,
-``f([x0, x1])``. It may be called from many threads at once.
-
-The length of axis 0 may differ from call to call (the last batch of an epoch) where no step fixes
-it: a shuffle, split, slice, roll or pad of that axis does, wherever the steps before it moved it,
-so does a broadcast that names its length, and a reshape that does not give it as -1. Each length is
-planned once; the plans of the latest 16 are kept. Of several sources all have the other length.
-
-Attributes
-----------
-passes : int
-    Trips of the data through memory: 1 where all steps fold.
-impl_info_str : str
-    The implementation, for example "native:avx512".
-src_desc : MemoryDesc
-    What the chain was built for, where it has one source.
-src_descs : tuple of MemoryDesc
-    What the chain was built for, source by source.
-dst_desc : MemoryDesc
-    What comes out, where the chain does not split.
-dst_descs : tuple of MemoryDesc
-    What comes out, branch by branch.
-)doc";
-
-constexpr const char* kExecuteDoc = R"doc(execute($self, stream, args)
---
-
-Run the chain on the arguments of oneDNN's flow.
-
-Parameters
-----------
-stream : Stream or None
-    The work is done when the call returns.
-args : dict of int to Memory or array
-    ARG_SRC or, of a chain of several sources, ARG_MULTIPLE_SRC + i for source i (at most 1024), and
-    ARG_DST or, where the chain splits, ARG_MULTIPLE_DST + i for branch i. Where axis 0 of the
-    source has another length, the outputs have those that follow from it.
-
-Raises
-------
-TypeError, ValueError
-    An argument is missing, unknown or does not match its descriptor, or two share bytes.
-)doc";
-
-constexpr const char* kExplainDoc = R"doc(explain($self)
---
-
-Return how every step was folded, where a pass was needed, and how each pass runs.
-
-Returns
--------
-str
-    A paragraph per step: its method, and for each array its shape and where its elements lie in
-    what is read, axis by axis as length@stride in bytes. A shuffle or a reshape may leave an axis
-    of several such loops; its positions count through them, the last one fastest. Then how each
-    output is written, and how each pass runs.
-)doc";
-
 }  // namespace
 
 PyRef wrap(std::shared_ptr<const BuiltChain> built) {
@@ -301,10 +239,10 @@ PyRef wrap(std::shared_ptr<const BuiltChain> built) {
 
 void register_built_chain(PyObject* module) {
     static PyMethodDef methods[] = {{"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(execute)),
-                                     METH_FASTCALL | METH_KEYWORDS, kExecuteDoc},
-                                    {"explain", explain, METH_NOARGS, kExplainDoc},
+                                     METH_FASTCALL | METH_KEYWORDS, reference::chain::kBuiltChainExecute},
+                                    {"explain", explain, METH_NOARGS, reference::chain::kBuiltChainExplain},
                                     {"draw", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(draw)),
-                                     METH_FASTCALL | METH_KEYWORDS, kBuiltDrawDoc},
+                                     METH_FASTCALL | METH_KEYWORDS, reference::chain::kBuiltChainDraw},
                                     {"_structure", structure, METH_NOARGS, "What explain() says, as values, for drawings."},
                                     {"_repr_html_", html, METH_NOARGS, "A table of the chain, and its picture, for notebooks."},
                                     {"__reduce__", reduce_built, METH_NOARGS, "Its chain and the options of build()."},
@@ -321,7 +259,7 @@ void register_built_chain(PyObject* module) {
         {nullptr, nullptr, nullptr, nullptr, nullptr}};
     static PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Object, vectorcall), READONLY, nullptr},
                                     {nullptr, 0, 0, 0, nullptr}};
-    static PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
+    static PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(reference::chain::kBuiltChain)},
                                   {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
                                   {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                                   {Py_tp_repr, reinterpret_cast<void*>(repr_built)},

@@ -15,13 +15,13 @@
 #include "arguments/parse.hpp"
 #include "calls/element_type.hpp"
 #include "chains/built_chain.hpp"
-#include "chains/chain_docs.hpp"
 #include "chains/element_steps.hpp"
 #include "chains/pad_step.hpp"
 #include "chains/step_methods.hpp"
 #include "python/errors.hpp"
 #include "python/initialized.hpp"
 #include "python/integers.hpp"
+#include "reference/chain.hpp"
 #include "tensors/memory.hpp"
 
 namespace py = pybind11;
@@ -264,9 +264,9 @@ MemoryDesc output_desc(const MemoryDesc& src, const chain::Chain& steps, std::si
 
 void register_chain(py::module_& module) {
     register_built_chain(module.ptr());
-    py::class_<Chain> type(module, "Chain", kChainDoc);
+    py::class_<Chain> type(module, "Chain", reference::chain::kChain);
     type.def(py::init(&start), py::arg("data_desc"), "__init__(self, data_desc)\n--\n\n")
-        .def_static("of", &start_from, py::arg("array"), kChainOfDoc);
+        .def_static("of", &start_from, py::arg("array"), reference::chain::kChainOf);
     type.def(
             "build",
             [](const Chain& self, py::handle max_nests, py::handle tune) {
@@ -280,7 +280,7 @@ void register_chain(py::module_& module) {
                                                                 parse_flag(tune.ptr(), "tune"));
                 return py::reinterpret_steal<py::object>(wrap(std::move(built)).release());
             },
-            py::kw_only(), py::arg("max_nests") = chain::kMaxNests, py::arg("tune") = false, kChainBuildDoc)
+            py::kw_only(), py::arg("max_nests") = chain::kMaxNests, py::arg("tune") = false, reference::chain::kChainBuild)
         .def_property_readonly("src_desc", &src_desc, "MemoryDesc of the input of a chain of one.")
         .def_property_readonly("src_descs", &src_descs, "MemoryDescs of all inputs.")
         .def_property_readonly("dst_desc", &dst_desc, "MemoryDesc of what the steps so far give, where they do not split.")
@@ -296,7 +296,7 @@ void register_chain(py::module_& module) {
             [](const py::object& self, const py::object& path) {
                 return py::module_::import("dnnmove._seen").attr("draw")(self.attr("build")(), path);
             },
-            py::arg("path") = py::none(), kChainDrawDoc)
+            py::arg("path") = py::none(), reference::chain::kChainDraw)
         .def("_repr_html_",
              [](const py::object& self) {
                  return py::module_::import("dnnmove._seen").attr("chain_html")(self.attr("build")(), self);

@@ -136,36 +136,6 @@ PyObject* call_pattern_eagerly(PyObject*, PyObject* const* args, Py_ssize_t coun
     }
 }
 
-std::string document(const char* name, const std::string& signature, const StepDoc& doc) {
-    std::string text = std::string(name) + signature + "\n--\n\n" + doc.summary +
-                       R"(
-
-Parameters
-----------
-data : array
-    NumPy array of any strides, torch tensor, Memory, or any CPU object with
-    ``__dlpack__``; any dtype of fixed size.
-)" + doc.parameters + R"(out : array, optional
-    Receives the result: its shape and dtype, writeable, no shared bytes with `data`.
-
-Returns
--------
-array
-    `out`, or new C-contiguous memory of the kind of `data`.
-
-Raises
-------
-TypeError
-    An argument has the wrong type, or the dtype refers to Python objects.
-)" + doc.raises;
-    const bool told = std::string_view(doc.raises).find("ValueError") != std::string_view::npos;
-    if (!told) text += "ValueError\n    `out` does not fit.\n";
-    if (*doc.notes != '\0') text += std::string("\nNotes\n-----\n") + doc.notes + "\n";
-    return text + "\nSee Also\n--------\ndnnmove.Chain." + name +
-           " : The same as a step among others.\n\nExamples\n--------\n>>> import numpy as np\n>>> import dnnmove as dm\n" +
-           doc.example;
-}
-
 template <std::size_t... kMethods, std::size_t... kPatterns>
 void add_functions(PyObject* module, std::index_sequence<kMethods...>, std::index_sequence<kPatterns...>) {
     static std::vector<PyMethodDef> functions;
@@ -175,12 +145,13 @@ void add_functions(PyObject* module, std::index_sequence<kMethods...>, std::inde
                              METH_FASTCALL | METH_KEYWORDS, text->c_str()});
     };
     const auto add_step = [&](const StepMethod& method, FastFunction function) {
-        if (!method.eager) return;
+        if (method.function_doc == nullptr) return;
         add(method.name, function,
-            document(method.name, std::string("($module, data, ") + method.parameters + ", *, out=None)", *method.doc));
+            std::string(method.name) + "($module, data, " + method.parameters + ", *, out=None)\n--\n\n" + method.function_doc);
     };
     const auto add_pattern = [&](const PatternMethod& method, FastFunction function) {
-        add(method.name, function, document(method.name, "($module, data, pattern, /, *, out=None, **lengths)", *method.doc));
+        add(method.name, function,
+            std::string(method.name) + "($module, data, pattern, /, *, out=None, **lengths)\n--\n\n" + method.function_doc);
     };
     (add_step(step_methods[kMethods], call_eagerly<kMethods>), ...);
     (add_pattern(pattern_methods[kPatterns], call_pattern_eagerly<kPatterns>), ...);

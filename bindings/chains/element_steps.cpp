@@ -14,10 +14,10 @@
 #include "arguments/parse.hpp"
 #include "calls/element_type.hpp"
 #include "chains/chain.hpp"
-#include "chains/element_docs.hpp"
 #include "chains/step_arrays.hpp"
 #include "chains/step_methods.hpp"
 #include "python/errors.hpp"
+#include "reference/elements.hpp"
 
 namespace py = pybind11;
 
@@ -130,12 +130,12 @@ PyObject* byteswap(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
 }  // namespace
 
 void register_element_steps(PyObject* chain_type, PyObject* module) {
-    add_method(chain_type, "convert", chain_convert, kChainConvertDoc);
-    add_method(chain_type, "byteswap", chain_byteswap, kChainByteswapDoc);
+    add_method(chain_type, "convert", chain_convert, reference::elements::kChainConvert);
+    add_method(chain_type, "byteswap", chain_byteswap, reference::elements::kChainByteswap);
     static PyMethodDef functions[] = {{"convert", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(convert)),
-                                       METH_FASTCALL | METH_KEYWORDS, kConvertDoc},
+                                       METH_FASTCALL | METH_KEYWORDS, reference::elements::kConvert},
                                       {"byteswap", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(byteswap)),
-                                       METH_FASTCALL | METH_KEYWORDS, kByteswapDoc},
+                                       METH_FASTCALL | METH_KEYWORDS, reference::elements::kByteswap},
                                       {nullptr, nullptr, 0, nullptr}};
     if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};
 }

@@ -11,11 +11,11 @@
 
 #include "arguments/parse.hpp"
 #include "chains/chain.hpp"
-#include "chains/pad_docs.hpp"
 #include "chains/step_arrays.hpp"
 #include "chains/step_methods.hpp"
 #include "ops/ops.hpp"
 #include "python/errors.hpp"
+#include "reference/pad.hpp"
 
 namespace py = pybind11;
 
@@ -244,10 +244,10 @@ py::object element_object(const chain::Element& element, const py::dtype& dtype)
 }
 
 void register_pad(PyObject* chain_type, PyObject* module) {
-    add_method(chain_type, "pad", chain_pad, kChainPadDoc);
-    static PyMethodDef functions[] = {
-        {"pad", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(pad)), METH_FASTCALL | METH_KEYWORDS, kPadDoc},
-        {nullptr, nullptr, 0, nullptr}};
+    add_method(chain_type, "pad", chain_pad, reference::pad::kChainPad);
+    static PyMethodDef functions[] = {{"pad", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(pad)),
+                                       METH_FASTCALL | METH_KEYWORDS, reference::pad::kPad},
+                                      {nullptr, nullptr, 0, nullptr}};
     if (PyModule_AddFunctions(module, functions) != 0) throw PythonError{};
 }
 

@@ -10,6 +10,8 @@
 #include "chains/chain.hpp"
 #include "ops/ops.hpp"
 #include "python/errors.hpp"
+#include "reference/chain_methods.hpp"
+#include "reference/steps.hpp"
 
 namespace py = pybind11;
 
@@ -44,67 +46,79 @@ chain::StepPtr make_branch(Arguments values) {
 // Braces of the lambdas' bodies are one line each: what reads each argument is all there is to see.
 constexpr std::array<StepMethod, kStepMethods> step_methods{{
     {"shuffle", "axis, group_size",
-     [](Arguments v) { return chain::shuffle(parse_integer(v[0], "axis"), parse_integer(v[1], "group_size")); }, false,
-     &kShuffleStep},
+     [](Arguments v) { return chain::shuffle(parse_integer(v[0], "axis"), parse_integer(v[1], "group_size")); },
+     reference::chain_methods::kChainShuffle, nullptr},
     {"shuffle_channels", "axis=1, group=1",
-     [](Arguments v) { return chain::shuffle_channels(integer_or(v[0], "axis", 1), integer_or(v[1], "group", 1)); }, false,
-     &kShuffleChannelsStep},
+     [](Arguments v) { return chain::shuffle_channels(integer_or(v[0], "axis", 1), integer_or(v[1], "group", 1)); },
+     reference::chain_methods::kChainShuffleChannels, nullptr},
     {"transpose", "input_order=()",
-     [](Arguments v) { return chain::transpose(v[0] == nullptr ? Dims{} : parse_integers(v[0], "input_order")); }, false,
-     &kTransposeStep},
+     [](Arguments v) { return chain::transpose(v[0] == nullptr ? Dims{} : parse_integers(v[0], "input_order")); },
+     reference::chain_methods::kChainTranspose, nullptr},
     {"variadic_split", "axis, split_lengths",
-     [](Arguments v) { return chain::variadic_split(parse_axis(v[0], "axis"), parse_integers(v[1], "split_lengths")); }, false,
-     &kVariadicSplitStep},
+     [](Arguments v) { return chain::variadic_split(parse_axis(v[0], "axis"), parse_integers(v[1], "split_lengths")); },
+     reference::chain_methods::kChainVariadicSplit, nullptr},
     {"split", "axis, num_splits",
-     [](Arguments v) { return chain::split(parse_axis(v[0], "axis"), parse_integer(v[1], "num_splits")); }, false, &kSplitStep},
-    {"broadcast", "target_shape, axes_mapping=None, mode='numpy'", make_broadcast, false, &kBroadcastStep},
-    {"reshape", "shape", [](Arguments v) { return chain::reshape(parse_integers(v[0], "shape")); }, false, &kReshapeStep},
-    {"index", "key", [](Arguments v) { return chain::index(parse_index(v[0])); }, false, &kIndexStep},
-    {"branch", "i", make_branch, false, &kBranchStep},
-    {"stack", "axis=0", [](Arguments v) { return chain::stack(integer_or(v[0], "axis", 0)); }, false, &kStackStep},
-    {"concat", "axis=0", [](Arguments v) { return chain::concat(integer_or(v[0], "axis", 0)); }, false, &kConcatStep},
-    {"squeeze", "axis=None", [](Arguments v) { return chain::squeeze(parse_axes(v[0], "axis")); }, true, &kSqueezeStep},
-    {"expand_dims", "axis", [](Arguments v) { return chain::expand_dims(parse_some_axes(v[0], "axis")); }, true,
-     &kExpandDimsStep},
+     [](Arguments v) { return chain::split(parse_axis(v[0], "axis"), parse_integer(v[1], "num_splits")); },
+     reference::chain_methods::kChainSplit, nullptr},
+    {"broadcast", "target_shape, axes_mapping=None, mode='numpy'", make_broadcast, reference::chain_methods::kChainBroadcast,
+     nullptr},
+    {"reshape", "shape", [](Arguments v) { return chain::reshape(parse_integers(v[0], "shape")); },
+     reference::chain_methods::kChainReshape, nullptr},
+    {"index", "key", [](Arguments v) { return chain::index(parse_index(v[0])); }, reference::chain_methods::kChainIndex,
+     nullptr},
+    {"branch", "i", make_branch, reference::chain_methods::kChainBranch, nullptr},
+    {"stack", "axis=0", [](Arguments v) { return chain::stack(integer_or(v[0], "axis", 0)); },
+     reference::chain_methods::kChainStack, nullptr},
+    {"concat", "axis=0", [](Arguments v) { return chain::concat(integer_or(v[0], "axis", 0)); },
+     reference::chain_methods::kChainConcat, nullptr},
+    {"squeeze", "axis=None", [](Arguments v) { return chain::squeeze(parse_axes(v[0], "axis")); },
+     reference::steps::kChainSqueeze, reference::steps::kSqueeze},
+    {"expand_dims", "axis", [](Arguments v) { return chain::expand_dims(parse_some_axes(v[0], "axis")); },
+     reference::steps::kChainExpandDims, reference::steps::kExpandDims},
     {"moveaxis", "source, destination",
-     [](Arguments v) { return chain::moveaxis(parse_some_axes(v[0], "source"), parse_some_axes(v[1], "destination")); }, true,
-     &kMoveAxisStep},
+     [](Arguments v) { return chain::moveaxis(parse_some_axes(v[0], "source"), parse_some_axes(v[1], "destination")); },
+     reference::steps::kChainMoveaxis, reference::steps::kMoveaxis},
     {"swapaxes", "axis1, axis2",
-     [](Arguments v) { return chain::swapaxes(parse_integer(v[0], "axis1"), parse_integer(v[1], "axis2")); }, true,
-     &kSwapAxesStep},
+     [](Arguments v) { return chain::swapaxes(parse_integer(v[0], "axis1"), parse_integer(v[1], "axis2")); },
+     reference::steps::kChainSwapaxes, reference::steps::kSwapaxes},
     {"flatten", "start=0, end=-1",
-     [](Arguments v) { return chain::flatten(integer_or(v[0], "start", 0), integer_or(v[1], "end", -1)); }, true,
-     &kFlattenStep},
+     [](Arguments v) { return chain::flatten(integer_or(v[0], "start", 0), integer_or(v[1], "end", -1)); },
+     reference::steps::kChainFlatten, reference::steps::kFlatten},
     {"unflatten", "axis, sizes",
-     [](Arguments v) { return chain::unflatten(parse_integer(v[0], "axis"), parse_integers(v[1], "sizes")); }, true,
-     &kUnflattenStep},
-    {"flip", "axis=None", [](Arguments v) { return chain::flip(parse_axes(v[0], "axis")); }, true, &kFlipStep},
+     [](Arguments v) { return chain::unflatten(parse_integer(v[0], "axis"), parse_integers(v[1], "sizes")); },
+     reference::steps::kChainUnflatten, reference::steps::kUnflatten},
+    {"flip", "axis=None", [](Arguments v) { return chain::flip(parse_axes(v[0], "axis")); }, reference::steps::kChainFlip,
+     reference::steps::kFlip},
     {"roll", "shift, axis=None",
-     [](Arguments v) { return chain::roll(parse_some_axes(v[0], "shift"), parse_axes(v[1], "axis")); }, true, &kRollStep},
-    {"tile", "reps", [](Arguments v) { return chain::tile(parse_some_axes(v[0], "reps")); }, true, &kTileStep},
+     [](Arguments v) { return chain::roll(parse_some_axes(v[0], "shift"), parse_axes(v[1], "axis")); },
+     reference::steps::kChainRoll, reference::steps::kRoll},
+    {"tile", "reps", [](Arguments v) { return chain::tile(parse_some_axes(v[0], "reps")); }, reference::steps::kChainTile,
+     reference::steps::kTile},
     {"repeat_elements", "repeats, axis",
-     [](Arguments v) { return chain::repeat_elements(parse_some_axes(v[0], "repeats"), parse_integer(v[1], "axis")); }, true,
-     &kRepeatElementsStep},
+     [](Arguments v) { return chain::repeat_elements(parse_some_axes(v[0], "repeats"), parse_integer(v[1], "axis")); },
+     reference::steps::kChainRepeatElements, reference::steps::kRepeatElements},
     {"take", "indices, axis",
-     [](Arguments v) { return chain::take(parse_integers(v[0], "indices"), parse_integer(v[1], "axis")); }, true, &kTakeStep},
+     [](Arguments v) { return chain::take(parse_integers(v[0], "indices"), parse_integer(v[1], "axis")); },
+     reference::steps::kChainTake, reference::steps::kTake},
     {"unfold", "axis, size, step=1",
      [](Arguments v) {
          return chain::unfold(parse_integer(v[0], "axis"), parse_integer(v[1], "size"), integer_or(v[2], "step", 1));
      },
-     true, &kUnfoldStep},
-    {"space_to_depth", "block_size", [](Arguments v) { return chain::space_to_depth(parse_integer(v[0], "block_size")); }, true,
-     &kSpaceToDepthStep},
+     reference::steps::kChainUnfold, reference::steps::kUnfold},
+    {"space_to_depth", "block_size", [](Arguments v) { return chain::space_to_depth(parse_integer(v[0], "block_size")); },
+     reference::steps::kChainSpaceToDepth, reference::steps::kSpaceToDepth},
     {"depth_to_space", "block_size, mode='DCR'",
-     [](Arguments v) { return chain::depth_to_space(parse_integer(v[0], "block_size"), text_or(v[1], "mode", "DCR")); }, true,
-     &kDepthToSpaceStep},
-    {"pixel_shuffle", "factor", [](Arguments v) { return chain::pixel_shuffle(parse_integer(v[0], "factor")); }, true,
-     &kPixelShuffleStep},
-    {"pixel_unshuffle", "factor", [](Arguments v) { return chain::pixel_unshuffle(parse_integer(v[0], "factor")); }, true,
-     &kPixelUnshuffleStep},
+     [](Arguments v) { return chain::depth_to_space(parse_integer(v[0], "block_size"), text_or(v[1], "mode", "DCR")); },
+     reference::steps::kChainDepthToSpace, reference::steps::kDepthToSpace},
+    {"pixel_shuffle", "factor", [](Arguments v) { return chain::pixel_shuffle(parse_integer(v[0], "factor")); },
+     reference::steps::kChainPixelShuffle, reference::steps::kPixelShuffle},
+    {"pixel_unshuffle", "factor", [](Arguments v) { return chain::pixel_unshuffle(parse_integer(v[0], "factor")); },
+     reference::steps::kChainPixelUnshuffle, reference::steps::kPixelUnshuffle},
 }};
 
 constexpr std::array<PatternMethod, kPatternMethods> pattern_methods{
-    {{"rearrange", chain::rearrange, &kRearrangeStep}, {"repeat", chain::repeat, &kRepeatStep}}};
+    {{"rearrange", chain::rearrange, reference::steps::kChainRearrange, reference::steps::kRearrange},
+     {"repeat", chain::repeat, reference::steps::kChainRepeat, reference::steps::kRepeat}}};
 
 chain::Axes parse_some_axes(PyObject* object, const char* name) {
     if (PyTuple_Check(object) || PyList_Check(object) || PyRange_Check(object)) return parse_integers(object, name);
@@ -192,26 +206,6 @@ PyObject* call_pattern_method(PyObject* self, PyObject* const* args, Py_ssize_t 
     }
 }
 
-std::string lowered(const char* summary) {
-    std::string text(summary);
-    text[0] = static_cast<char>(text[0] - 'A' + 'a');
-    return text;
-}
-
-std::string document(const char* name, const std::string& signature, const StepDoc& doc, bool eager) {
-    std::string text = std::string(name) + signature + "\n--\n\nAdd a step: " + lowered(doc.summary) +
-                       "\n\nParameters\n----------\n" + doc.parameters + "\nReturns\n-------\nChain\n";
-    if (*doc.raises != '\0') text += std::string("\nRaises\n------\n") + doc.raises;
-    if (*doc.notes != '\0') text += std::string("\nNotes\n-----\n") + doc.notes + "\n";
-    if (*doc.example != '\0' && !eager) {
-        text += std::string("\nExamples\n--------\n>>> import numpy as np, dnnmove as dm\n") +
-                (*doc.example == '>' ? "" : "\n") + doc.example;
-    } else {
-        text += std::string("\nSee Also\n--------\ndnnmove.") + name + "\n";
-    }
-    return text;
-}
-
 }  // namespace
 
 // The text and the definition live as long as the type, which is as long as the process.
@@ -228,12 +222,12 @@ namespace {
 template <std::size_t... kMethods, std::size_t... kPatterns>
 void add_methods(PyObject* type, std::index_sequence<kMethods...>, std::index_sequence<kPatterns...>) {
     const auto add = [type](const StepMethod& method, FastFunction function) {
-        const bool eager = *method.doc->example == '\0' || method.eager;
         add_method(type, method.name, function,
-                   document(method.name, std::string("($self, ") + method.parameters + ")", *method.doc, eager));
+                   std::string(method.name) + "($self, " + method.parameters + ")\n--\n\n" + method.doc);
     };
     const auto add_pattern = [type](const PatternMethod& method, FastFunction function) {
-        add_method(type, method.name, function, document(method.name, "($self, pattern, /, **lengths)", *method.doc, true));
+        add_method(type, method.name, function,
+                   std::string(method.name) + "($self, pattern, /, **lengths)\n--\n\n" + method.doc);
     };
     (add(step_methods[kMethods], call_method<kMethods>), ...);
     (add_pattern(pattern_methods[kPatterns], call_pattern_method<kPatterns>), ...);

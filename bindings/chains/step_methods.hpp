@@ -13,7 +13,6 @@
 #include "arguments/parse.hpp"
 #include "call/call_plan.hpp"
 #include "chain/step.hpp"
-#include "chains/step_docs.hpp"
 
 namespace dnnmove::python {
 
@@ -22,8 +21,8 @@ struct StepMethod {
     const char* parameters;  // as inspect reads them, "shift, axis=None"
     // From the arguments in their order, null where absent. TypeError or ValueError where one is wrong.
     chain::StepPtr (*make)(PyObject* const* values);
-    bool eager;  // the eager function is made from it, too
-    const StepDoc* doc;
+    const char* doc;           // below the signature
+    const char* function_doc;  // the same of the eager function that is made from it, too; null where none is
 };
 
 inline constexpr std::size_t kStepMethods = 27;
@@ -33,7 +32,8 @@ extern const std::array<StepMethod, kStepMethods> step_methods;
 struct PatternMethod {
     const char* name;
     chain::StepPtr (*make)(std::string pattern, std::vector<chain::Length> lengths);
-    const StepDoc* doc;
+    const char* doc;
+    const char* function_doc;
 };
 inline constexpr std::size_t kPatternMethods = 2;
 extern const std::array<PatternMethod, kPatternMethods> pattern_methods;

@@ -8,6 +8,7 @@
 #include "onednn/onednn.hpp"
 #include "python/gil.hpp"
 #include "python/objects.hpp"
+#include "reference/engine_stream.hpp"
 #include "runtime/error.hpp"
 
 namespace py = pybind11;
@@ -47,52 +48,11 @@ int to_positive(const py::object& value, const char* argument) {
 }  // namespace
 
 void register_engine_stream(py::module_& module) {
-    py::class_<onednn::Engine, std::shared_ptr<onednn::Engine>> engine(module, "Engine",
-                                                                       R"(Where primitives run (oneDNN: ``engine``).
-
-Parameters
-----------
-kind : str
-    "cpu".
-index : int
-    0: a machine has one CPU engine.
-
-Raises
-------
-ValueError
-    There is no such engine.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.Engine()
-Engine('cpu', 0)
->>> dm.Engine.count("cpu")
-1
-)");
+    py::class_<onednn::Engine, std::shared_ptr<onednn::Engine>> engine(module, "Engine", reference::engine_stream::kEngine);
     engine
         .def(py::init(&make_engine), py::arg("kind") = "cpu", py::arg("index") = 0,
              "__init__(self, kind='cpu', index=0)\n--\n\n")
-        .def_static("count", &count_engines, py::arg("kind") = "cpu", R"(count(kind='cpu')
---
-
-How many engines of a kind there are (oneDNN: ``engine::get_count``).
-
-Parameters
-----------
-kind : str, default "cpu"
-    "cpu" or "gpu", of which there are none here.
-
-Returns
--------
-int
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.Engine.count("gpu")
-0
-)")
+        .def_static("count", &count_engines, py::arg("kind") = "cpu", reference::engine_stream::kEngineCount)
         .def_property_readonly(
             "kind", [](const onednn::Engine&) { return "cpu"; }, "The kind of engine: \"cpu\".")
         .def_property_readonly(
@@ -107,41 +67,12 @@ Examples
         .def("__repr__", [](const onednn::Engine&) { return "Engine('cpu', 0)"; });
     present(engine);
 
-    py::class_<onednn::Stream, std::shared_ptr<onednn::Stream>> stream(module, "Stream",
-                                                                       R"(An in-order queue of executions (oneDNN: ``stream``).
-
-Parameters
-----------
-engine : Engine, optional
-    The CPU engine by default.
-
-Notes
------
-On the CPU ``execute`` returns when its work is done, so `wait` has nothing to wait for; it is here for
-code that follows oneDNN's flow. One stream may serve many threads.
-
-Examples
---------
->>> import dnnmove as dm
->>> stream = dm.Stream(dm.Engine())
->>> stream
-Stream(Engine('cpu', 0))
->>> stream.wait()
-)");
+    py::class_<onednn::Stream, std::shared_ptr<onednn::Stream>> stream(module, "Stream", reference::engine_stream::kStream);
     stream
         .def(py::init([](const py::object& on) { return std::make_shared<onednn::Stream>(to_engine(on)); }),
              py::arg("engine") = py::none(), "__init__(self, engine=None)\n--\n\n")
         .def_property_readonly("engine", &onednn::Stream::engine, "The Engine.")
-        .def("wait", &onednn::Stream::wait, py::call_guard<ReleasedGil>(), R"(wait(self)
---
-
-Return when everything that was executed on the stream is done (oneDNN: ``stream::wait``).
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.Stream().wait()
-)")
+        .def("wait", &onednn::Stream::wait, py::call_guard<ReleasedGil>(), reference::engine_stream::kStreamWait)
         .def("__reduce__",
              [](const py::object& self) { return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("engine"))); })
         .def("__repr__", [](const onednn::Stream&) { return "Stream(Engine('cpu', 0))"; });
@@ -155,54 +86,12 @@ Examples
     module.attr("ARG_MULTIPLE_SRC") = static_cast<int>(onednn::kArgMultipleSrc);
     module.attr("ARG_MULTIPLE_DST") = static_cast<int>(onednn::kArgMultipleDst);
 
-    module.def("onednn_version", &onednn::version, R"(onednn_version()
---
-
-Version of the oneDNN library that is loaded.
-
-Returns
--------
-str
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.onednn_version().split(".")[0]
-'3'
-)");
+    module.def("onednn_version", &onednn::version, reference::engine_stream::kOnednnVersion);
     module.def(
         "set_primitive_cache_capacity", [](const py::object& n) { onednn::set_primitive_cache_capacity(to_positive(n, "n")); },
-        py::arg("n"),
-        R"(set_primitive_cache_capacity(n)
---
-
-Set how many primitives oneDNN keeps for reuse.
-
-Parameters
-----------
-n : int
-    0 turns the cache off.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.set_primitive_cache_capacity(dm.get_primitive_cache_capacity())
-)");
-    module.def("get_primitive_cache_capacity", &onednn::primitive_cache_capacity, R"(get_primitive_cache_capacity()
---
-
-How many primitives oneDNN keeps for reuse.
-
-Returns
--------
-int
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.get_primitive_cache_capacity() >= 0
-True
-)");
+        py::arg("n"), reference::engine_stream::kSetPrimitiveCacheCapacity);
+    module.def("get_primitive_cache_capacity", &onednn::primitive_cache_capacity,
+               reference::engine_stream::kGetPrimitiveCacheCapacity);
 }
 
 }  // namespace dnnmove::python

@@ -12,7 +12,6 @@
 #include "arguments/parse.hpp"
 #include "call/operation.hpp"
 #include "ops/ops.hpp"
-#include "primitives/openvino_docs.hpp"
 #include "primitives/plan_executable.hpp"
 #include "primitives/primitive.hpp"
 #include "python/errors.hpp"
@@ -20,6 +19,7 @@
 #include "python/initialized.hpp"
 #include "python/integers.hpp"
 #include "python/made_again.hpp"
+#include "reference/openvino.hpp"
 #include "tensors/memory_desc.hpp"
 
 namespace py = pybind11;
@@ -133,7 +133,8 @@ py::class_<Desc<kOp>> define(py::module_& module, const char* doc, const char* d
 }  // namespace
 
 void register_openvino_ops(py::module_& module) {
-    auto channels = define<Op::shuffle_channels>(module, kShuffleChannelsClassDoc, kShuffleChannelsDescDoc);
+    auto channels = define<Op::shuffle_channels>(module, reference::openvino::kShuffleChannels,
+                                                 reference::openvino::kShuffleChannelsDesc);
     channels.def(py::init([](const py::object& data, const py::object& axis, const py::object& group, const py::object& tune) {
                      const std::int64_t at = parse_integer(axis.ptr(), "axis");
                      const std::int64_t groups = parse_integer(group.ptr(), "group");
@@ -144,7 +145,7 @@ void register_openvino_ops(py::module_& module) {
                  py::arg("data_desc"), py::arg("axis") = 1, py::arg("group") = 1, py::kw_only(), py::arg("tune") = false,
                  "__init__(self, data_desc, axis=1, group=1, *, tune=False)\n--\n\n");
 
-    auto transpose = define<Op::transpose>(module, kTransposeClassDoc, kTransposeDescDoc);
+    auto transpose = define<Op::transpose>(module, reference::openvino::kTranspose, reference::openvino::kTransposeDesc);
     transpose.def(py::init([](const py::object& data, const py::object& order, const py::object& tune) {
                       Dims axes = parse_integers(order.ptr(), "input_order");
                       std::string arguments = ", input_order=" + to_string(axes);
@@ -154,7 +155,8 @@ void register_openvino_ops(py::module_& module) {
                   py::arg("data_desc"), py::arg("input_order") = py::tuple(), py::kw_only(), py::arg("tune") = false,
                   "__init__(self, data_desc, input_order=(), *, tune=False)\n--\n\n");
 
-    auto split = define<Op::variadic_split>(module, kVariadicSplitClassDoc, kVariadicSplitDescDoc);
+    auto split = define<Op::variadic_split>(module, reference::openvino::kVariadicSplit,
+                                            reference::openvino::kVariadicSplitDesc);
     split.def(
         py::init([](const py::object& data, const py::object& axis, const py::object& split_lengths, const py::object& tune) {
             Dims parameters{parse_axis(axis.ptr(), "axis")};
@@ -167,7 +169,7 @@ void register_openvino_ops(py::module_& module) {
         py::arg("data_desc"), py::arg("axis"), py::arg("split_lengths"), py::kw_only(), py::arg("tune") = false,
         "__init__(self, data_desc, axis, split_lengths, *, tune=False)\n--\n\n");
 
-    auto broadcast = define<Op::broadcast>(module, kBroadcastClassDoc, kBroadcastDescDoc);
+    auto broadcast = define<Op::broadcast>(module, reference::openvino::kBroadcast, reference::openvino::kBroadcastDesc);
     broadcast.def(py::init([](const py::object& data, const py::object& target, const py::object& mapping,
                               const py::object& mode, const py::object& tune) {
                       const ops::BroadcastMode kind = ops::parse_broadcast_mode(parse_text(mode.ptr(), "mode"));

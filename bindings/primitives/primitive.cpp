@@ -19,6 +19,7 @@
 #include "primitives/checked_port.hpp"
 #include "python/errors.hpp"
 #include "python/html.hpp"
+#include "reference/primitive.hpp"
 
 namespace py = pybind11;
 
@@ -389,73 +390,16 @@ PyObject* primitive_new(PyTypeObject* type, PyObject* args, PyObject* keywords) 
     }
 }
 
-constexpr const char* kCallDoc = R"doc(__call__($self, x, *, out=None)
---
-
-Run on an array that lies exactly as the descriptor says.
-
-Parameters
-----------
-x : array or Memory
-    Of the descriptor's dtype, dims and strides.
-out : array or Memory, optional
-    Receives the result, as its descriptor says (a sequence for VariadicSplit); shares no byte with `x`.
-
-Returns
--------
-array or Memory, or a tuple of them for VariadicSplit
-    `out`, or new memory of the kind of `x`.
-
-Raises
-------
-TypeError
-    `x` or `out` is no array.
-ValueError
-    `x` or `out` does not match its descriptor, `out` is read-only or shares memory with `x`.
-)doc";
-
-constexpr const char* kExecuteDoc = R"doc(execute($self, stream, args)
---
-
-Run on given memory; returns when the work is done.
-
-Parameters
-----------
-stream : Stream or None
-    Where to run.
-args : dict
-    Argument number (ARG_SRC, ARG_DST, ARG_DIFF_DST, ARG_DIFF_SRC, ARG_MULTIPLE_DST + i) to Memory
-    or array, each of exactly its descriptor's dtype, shape and strides.
-
-Raises
-------
-ValueError
-    An argument is missing, unknown, read-only, does not match its descriptor, or shares memory
-    with another.
-TypeError
-    An argument is no array.
-)doc";
-
-constexpr const char* kExplainDoc = R"doc(explain($self)
---
-
-How it runs, as readable text; docs/explain.md says what each line and word of it means.
-
-Returns
--------
-str
-)doc";
-
 }  // namespace
 
 py::object make_primitive_type(py::module_& module, const PrimitiveType& made) {
     static PyMethodDef methods[] = {
         // Beside the slot, so that the call has a signature and help of its own.
         {"__call__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(primitive_call_method)),
-         METH_FASTCALL | METH_KEYWORDS | METH_COEXIST, kCallDoc},
+         METH_FASTCALL | METH_KEYWORDS | METH_COEXIST, reference::primitive::kCall},
         {"execute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(primitive_execute)),
-         METH_FASTCALL | METH_KEYWORDS, kExecuteDoc},
-        {"explain", primitive_explain, METH_NOARGS, kExplainDoc},
+         METH_FASTCALL | METH_KEYWORDS, reference::primitive::kExecute},
+        {"explain", primitive_explain, METH_NOARGS, reference::primitive::kExplain},
         {"_repr_html_", primitive_html, METH_NOARGS, nullptr},
         {"__reduce__", primitive_reduce, METH_NOARGS, nullptr},
         {nullptr, nullptr, 0, nullptr}};

@@ -2,6 +2,7 @@
 #include "primitives/prop_kind.hpp"
 
 #include "python/errors.hpp"
+#include "reference/shuffle.hpp"
 
 namespace py = pybind11;
 
@@ -9,19 +10,6 @@ namespace dnnmove::python {
 namespace {
 
 PyObject* prop_kind_type = nullptr;  // for the life of the process
-
-constexpr const char* kDoc = R"(Kind of propagation, with oneDNN's numbers; `forward` is `forward_training`.
-
-A shuffle does the same in training and in inference.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.PropKind.forward is dm.PropKind.forward_training
-True
->>> int(dm.PropKind.backward_data)
-160
-)";
 
 }  // namespace
 
@@ -36,7 +24,7 @@ void register_prop_kind(py::module_& module) {
     add("forward", PropKind::forward_training);
     add("backward_data", PropKind::backward_data);
     const py::object made = py::module_::import("enum").attr("IntEnum")("PropKind", members, py::arg("module") = "dnnmove");
-    made.attr("__doc__") = kDoc;
+    made.attr("__doc__") = reference::shuffle::kPropKind;
     module.attr("PropKind") = made;
     prop_kind_type = py::object(made).release().ptr();
 }

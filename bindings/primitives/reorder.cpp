@@ -7,6 +7,7 @@
 #include "calls/planned_call.hpp"
 #include "layout/transfer.hpp"
 #include "python/objects.hpp"
+#include "reference/eager.hpp"
 #include "runtime/error.hpp"
 #include "runtime/isa.hpp"
 #include "runtime/threads.hpp"
@@ -81,41 +82,7 @@ void reorder(const py::object& src_mem, const py::object& dst_mem, const py::obj
 
 void register_reorder(py::module_& module) {
     module.def("reorder", &reorder, py::arg("src_mem"), py::arg("dst_mem"), py::arg("stream") = py::none(),
-               R"(reorder(src_mem, dst_mem, stream=None)
---
-
-Copy a tensor from one layout to another: plain or blocked, any pair (oneDNN: ``reorder``).
-
-Every bit stays as it is. Block padding of the destination is zeroed, gaps between its rows are untouched.
-
-Parameters
-----------
-src_mem, dst_mem : Memory
-    Of the same dims and data type, sharing no bytes.
-stream : Stream, optional
-    Where to run; the call returns when the copy is done.
-
-Raises
-------
-ValueError
-    The dims or data types differ, the memories overlap, `dst_mem` is read-only, or there are more than
-    12 dimensions.
-
-Notes
------
-The native engine runs it: oneDNN's own reorder quiets signalling NaNs of f16 and bf16, and waits for all of its
-threads, which beside busy processes takes tens of milliseconds. Source: oneDNN developer guide, "Reorder".
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> x = np.arange(2 * 3 * 2 * 2, dtype="f4").reshape(2, 3, 2, 2)
->>> src = dm.Memory(dm.MemoryDesc.of(x), buffer=x)
->>> dst = dm.Memory(dm.MemoryDesc((2, 3, 2, 2), "f4", "nhwc"))
->>> dm.reorder(src, dst)
->>> bool((dst.numpy() == x).all())
-True
-)");
+               reference::eager::kReorder);
 }
 
 }  // namespace dnnmove::python

@@ -5,12 +5,12 @@
 #include "arguments/function.hpp"
 #include "arguments/parse.hpp"
 #include "primitives/primitive.hpp"
-#include "primitives/reorder_docs.hpp"
 #include "primitives/reorder_primitive.hpp"
 #include "python/html.hpp"
 #include "python/initialized.hpp"
 #include "python/made_again.hpp"
 #include "python/objects.hpp"
+#include "reference/reorder.hpp"
 
 #include <pybind11/stl.h>
 
@@ -99,8 +99,8 @@ void define_common(Class& type) {
 
 void register_reorder_primitive(py::module_& module) {
     using Object = const py::object&;
-    const py::object primitive = make_primitive_type(module, {"Reorder", "reorder", "pd", kReorderDoc, build});
-    py::class_<BoundDesc> desc(primitive, "Desc", kReorderDescDoc);
+    const py::object primitive = make_primitive_type(module, {"Reorder", "reorder", "pd", reference::reorder::kReorder, build});
+    py::class_<BoundDesc> desc(primitive, "Desc", reference::reorder::kReorderDesc);
     desc.def(py::init([](Object src, Object dst, Object scales, Object axis) {
                  const MemoryDesc& from = to_memory_desc(src, "src_desc");
                  const MemoryDesc& to = to_memory_desc(dst, "dst_desc");
@@ -113,7 +113,7 @@ void register_reorder_primitive(py::module_& module) {
         .def("__reduce__", [](const py::object& self) {
             return made_again(py::type::of(self), arguments_of(self.cast<const BoundDesc&>().value));
         });
-    py::class_<BoundPd> pd(primitive, "PrimitiveDesc", kReorderPdDoc);
+    py::class_<BoundPd> pd(primitive, "PrimitiveDesc", reference::reorder::kReorderPrimitiveDesc);
     pd.def(py::init([](Object problem, Object engine, Object implementation) {
                return BoundPd{ReorderPd(to_object<BoundDesc>(problem, "desc", "Reorder.Desc").value, to_engine(engine),
                                         std::string(parse_text(implementation.ptr(), "implementation")))};
@@ -135,7 +135,7 @@ void register_reorder_primitive(py::module_& module) {
             "impl_info_str", [](const BoundPd& self) { return self.value.implementations().current().name; },
             "The current implementation.")
         .def(
-            "next_impl", [](BoundPd& self) { return self.value.implementations().next(); }, kReorderNextDoc)
+            "next_impl", [](BoundPd& self) { return self.value.implementations().next(); }, reference::reorder::kNextImpl)
         .def("__reduce__",
              [](const py::object& self) {
                  const ReorderPd& value = self.cast<const BoundPd&>().value;

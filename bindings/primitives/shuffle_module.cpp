@@ -4,11 +4,11 @@
 #include "primitives/primitive.hpp"
 #include "primitives/prop_kind.hpp"
 #include "primitives/shuffle.hpp"
-#include "primitives/shuffle_docs.hpp"
 #include "python/html.hpp"
 #include "python/initialized.hpp"
 #include "python/made_again.hpp"
 #include "python/objects.hpp"
+#include "reference/shuffle.hpp"
 #include "runtime/error.hpp"
 
 #include <pybind11/stl.h>
@@ -249,10 +249,14 @@ template <bool kBackward>
 void define(py::module_& module) {
     using DescT = Desc<kBackward>;
     using PdT = PrimitiveDesc<kBackward>;
-    const py::object primitive = make_primitive_type(module, {kBackward ? "ShuffleBackward" : "ShuffleForward", "shuffle", "pd",
-                                                              kBackward ? kBackwardDoc : kForwardDoc, build<kBackward>});
-    py::class_<DescT> desc(primitive, "Desc", kBackward ? kBackwardDescDoc : kForwardDescDoc);
-    py::class_<PdT> pd(primitive, "PrimitiveDesc", kBackward ? kBackwardPdDoc : kForwardPdDoc);
+    const py::object primitive = make_primitive_type(
+        module, {kBackward ? "ShuffleBackward" : "ShuffleForward", "shuffle", "pd",
+                 kBackward ? reference::shuffle::kShuffleBackward : reference::shuffle::kShuffleForward, build<kBackward>});
+    py::class_<DescT> desc(primitive, "Desc",
+                           kBackward ? reference::shuffle::kShuffleBackwardDesc : reference::shuffle::kShuffleForwardDesc);
+    py::class_<PdT> pd(
+        primitive, "PrimitiveDesc",
+        kBackward ? reference::shuffle::kShuffleBackwardPrimitiveDesc : reference::shuffle::kShuffleForwardPrimitiveDesc);
     if constexpr (kBackward) {
         define_backward(desc, pd);
     } else {
@@ -272,26 +276,7 @@ void define(py::module_& module) {
         .def_property_readonly(
             "impl_info_str", [](const PdT& self) { return self.value.info(); }, "The current implementation.")
         .def(
-            "next_impl", [](PdT& self) { return self.value.next(); }, R"(next_impl(self)
---
-
-Move to the next implementation.
-
-Returns
--------
-bool
-    False past the last, where nothing changes.
-
-Examples
---------
->>> import dnnmove as dm
->>> desc = dm.ShuffleForward.Desc(dm.PropKind.forward, dm.MemoryDesc((2, 6, 4, 4), "float32"), 1, 3)
->>> pd = dm.ShuffleForward.PrimitiveDesc(desc)
->>> while not pd.impl_info_str.startswith("onednn") and pd.next_impl():
-...     pass
->>> pd.impl_info_str in pd.implementations
-True
-)")
+            "next_impl", [](PdT& self) { return self.value.next(); }, reference::shuffle::kNextImpl)
         .def("_repr_html_", &html_of)
         .def("__repr__", [](const PdT& self) {
             return abbreviated("<" + name_of(kBackward) + ".PrimitiveDesc of " + problem_of(self.value.desc()) + ": " +

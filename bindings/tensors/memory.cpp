@@ -8,6 +8,7 @@
 #include "arguments/function.hpp"
 #include "python/errors.hpp"
 #include "python/objects.hpp"
+#include "reference/memory.hpp"
 #include "runtime/buffer_pool.hpp"
 #include "runtime/error.hpp"
 #include "tensors/memory_owner.hpp"
@@ -152,46 +153,7 @@ bool share_bytes(const Memory& a, const Memory& b) {
 }
 
 void register_memory(py::module_& module) {
-    py::class_<Memory> type(module, "Memory", py::custom_type_setup(&setup_memory_type),
-                            R"(A tensor in memory (oneDNN: ``memory``).
-
-Parameters
-----------
-desc : MemoryDesc
-    What the bytes mean.
-engine : Engine, optional
-    The CPU engine by default.
-buffer : array or bytes-like, optional
-    Without it the object owns zeroed memory, aligned to 64 bytes. Otherwise zero copy over an array
-    whose dtype, shape and strides are those of `desc`, or over flat raw bytes (bytearray, 1-D uint8)
-    of exactly ``desc.size``. A read-only buffer gives a read-only Memory. Whoever writes raw blocked
-    bytes zeroes their padding.
-
-Raises
-------
-TypeError
-    `buffer` is no buffer.
-ValueError
-    `buffer` does not match `desc`; a typed array is never reinterpreted.
-
-Notes
------
-In a plain layout it is an array to other libraries, without a copy: ``np.asarray(mem)``, ``memoryview(mem)``,
-``np.from_dlpack(mem)``, ``torch.from_dlpack(mem)``, ``jax.dlpack.from_dlpack(mem)``. What they make keeps the bytes
-alive, also after the Memory is gone or was given other bytes. `copy.copy`, `copy.deepcopy` and pickle, in blocked
-layouts too, make a Memory that owns bytes of its own: the elements', and all padding and gaps zero or as they were.
-
-Source: oneDNN developer guide, "Memory".
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> x = np.arange(6, dtype="f4").reshape(2, 3)
->>> mem = dm.Memory(dm.MemoryDesc.of(x), buffer=x)
->>> mem.numpy()[1, 2] = 7
->>> float(x[1, 2])
-7.0
-)");
+    py::class_<Memory> type(module, "Memory", py::custom_type_setup(&setup_memory_type), reference::memory::kMemory);
     type.def(py::init([](const py::object& desc_object, const py::object& engine_object, const py::object& buffer) {
                  const auto& desc = to_object<MemoryDesc>(desc_object, "desc", "MemoryDesc");
                  const std::shared_ptr<onednn::Engine> engine = to_engine(engine_object);
@@ -207,28 +169,7 @@ Examples
             "desc", [](const Memory& memory) { return memory.desc; }, "The MemoryDesc.")
         .def_property_readonly(
             "engine", [](const Memory& memory) { return memory.engine; }, "The Engine.")
-        .def("numpy", &Memory::numpy,
-             R"(numpy(self)
---
-
-A zero-copy array over a plain layout.
-
-Returns
--------
-numpy.ndarray
-    Of the descriptor's dims, dtype and strides; writeable unless the Memory is read-only.
-
-Raises
-------
-ValueError
-    The layout is blocked: `reorder` to a plain one first.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.Memory(dm.MemoryDesc((2, 2), "int32")).numpy().tolist()
-[[0, 0], [0, 0]]
-)")
+        .def("numpy", &Memory::numpy, reference::memory::kMemoryNumpy)
         .def_property_readonly("bytes", &Memory::raw_bytes,
                                "A zero-copy uint8 view of all bytes: ``desc.size`` of them, or, over a strided array, from its "
                                "first byte to its last.")
@@ -252,35 +193,7 @@ Examples
                 std::swap(memory.readonly, fresh.readonly);
                 std::swap(memory.owner, fresh.owner);
             },
-            py::arg("buffer"),
-            R"(set_data_handle(self, buffer)
---
-
-Give the Memory other bytes (oneDNN: ``set_data_handle``).
-
-Views of the old bytes, and calls that run on them in other threads, go on with these.
-
-Parameters
-----------
-buffer : array or bytes-like
-    What the constructor takes as `buffer`.
-
-Raises
-------
-TypeError
-    `buffer` is no buffer; an address is none.
-ValueError
-    `buffer` does not match `desc`.
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> mem = dm.Memory(dm.MemoryDesc((3,), "int32"))
->>> x = np.arange(3, dtype="i4")
->>> mem.set_data_handle(x)
->>> mem.numpy().tolist(), mem.data_handle == x.ctypes.data
-([0, 1, 2], True)
-)")
+            py::arg("buffer"), reference::memory::kMemorySetDataHandle)
         .def("__repr__",
              [](const Memory& memory) { return "Memory(" + memory.desc.repr() + (memory.readonly ? ", read-only)" : ")"); });
     define_exports(type);

@@ -9,6 +9,7 @@
 #include "layout/derive.hpp"
 #include "python/html.hpp"
 #include "python/integers.hpp"
+#include "reference/memory_desc.hpp"
 
 namespace py = pybind11;
 
@@ -108,40 +109,7 @@ void register_memory_desc(py::module_& module) {
 Make a MemoryDesc that no expression of dims, dtype and layout makes, for pickle and copy.
 )",
                py::arg("state"));
-    py::class_<MemoryDesc> type(module, "MemoryDesc", R"(Shape, data type and layout of a tensor (oneDNN: ``memory::desc``).
-
-Parameters
-----------
-dims : sequence of int
-    Logical dimensions: (N, C, H, W) whatever the layout.
-dtype : dtype-like
-    Anything ``numpy.dtype`` takes; "bfloat16", "float8_e4m3fn", "float8_e5m2"; a `DataType` or one of oneDNN's
-    words "f32", "f64", "bf16", "s32", "s8"; one of torch's dtypes.
-layout : str or sequence of int, optional
-    A oneDNN format tag ("nchw", "nhwc", "nChw16c", "abcd", ...) or strides in elements (NumPy's are in
-    bytes: see `of`). Dense row-major by default.
-
-Raises
-------
-TypeError
-    An argument is of the wrong type, or the data type has no fixed size.
-ValueError
-    `dtype` is "f16" or "u8", which NumPy reads as other types; a dimension is negative, the layout is no format tag of oneDNN, or its rank is not that of `dims`.
-
-Notes
------
-Two descriptors are equal when every element lies at the same place: strides of dimensions of length 1,
-and all strides of empty tensors, do not matter. Source: oneDNN developer guide, "Memory".
-
-Examples
---------
->>> import dnnmove as dm
->>> md = dm.MemoryDesc((2, 20, 5, 5), "float32", "nChw16c")
->>> md.padded_dims, md.inner_blocks, md.size
-((2, 32, 5, 5), (16,), 6400)
->>> dm.MemoryDesc((2, 3), "int8").strides
-(3, 1)
-)");
+    py::class_<MemoryDesc> type(module, "MemoryDesc", reference::memory_desc::kMemoryDesc);
     type.def(py::init(&MemoryDesc::parse), py::arg("dims"), py::arg("dtype"), py::arg("layout") = py::none(),
              "__init__(self, dims, dtype, layout=None)\n--\n\n")
         .def_static(
@@ -151,118 +119,10 @@ Examples
                 operand.read(array.ptr(), "array", Access::describe);
                 return MemoryDesc::of(operand);
             },
-            py::arg("array"),
-            R"(of(array)
---
-
-The descriptor of an array as it lies in memory.
-
-Parameters
-----------
-array : array
-    NumPy, torch, or a CPU object with ``__dlpack__``; any strides that are whole elements.
-
-Returns
--------
-MemoryDesc
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> dm.MemoryDesc.of(np.zeros((2, 3), "f4").T)
-MemoryDesc((3, 2), 'float32', (1, 3))
-)")
-        .def("permute_axes", &permuted, py::arg("permutation"), R"(permute_axes(self, permutation)
---
-
-The same memory with its axes named otherwise (oneDNN: ``memory::desc::permute_axes``).
-
-Parameters
-----------
-permutation : sequence of int
-    Axis i becomes axis ``permutation[i]``: the inverse of `transpose`'s order. Every axis once, negative entries
-    count from the end.
-
-Returns
--------
-MemoryDesc
-
-Raises
-------
-ValueError
-    `permutation` is no permutation of the axes.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.MemoryDesc((2, 3, 4), "float32").permute_axes((0, 2, 1))
-MemoryDesc((2, 4, 3), 'float32', (12, 1, 4))
->>> dm.MemoryDesc((2, 32, 5, 5), "float32", "aBcd16b").permute_axes((1, 0, 2, 3)).inner_indices
-(0,)
-)")
-        .def("reshape", &reshaped, py::arg("dims"), R"(reshape(self, dims)
---
-
-The same memory with other logical dims (oneDNN: ``memory::desc::reshape``).
-
-Axes of length 1 come and go; one axis becomes several, and several that lie densely behind one another become
-one. An axis that changes has neither blocks nor padding.
-
-Parameters
-----------
-dims : sequence of int
-    With the same number of elements.
-
-Returns
--------
-MemoryDesc
-
-Raises
-------
-ValueError
-    The memory has no such shape without moving elements.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.MemoryDesc((2, 12, 5), "float32").reshape((2, 3, 4, 5)).strides
-(60, 20, 5, 1)
->>> dm.MemoryDesc((2, 32, 5, 5), "float32", "nChw16c").reshape((2, 32, 1, 25))
-MemoryDesc((2, 32, 1, 25), 'float32', 'aBcd16b')
-)")
-        .def("submemory_desc", &part_of, py::arg("dims"), py::arg("offsets"), R"(submemory_desc(self, dims, offsets)
---
-
-A part of the tensor, in the tensor's memory (oneDNN: ``memory::desc::submemory_desc``).
-
-Parameters
-----------
-dims : sequence of int
-    Of the part.
-offsets : sequence of int
-    Where it begins, for each axis. In a blocked layout it begins at whole blocks, and ends at whole blocks or with
-    the tensor.
-
-Returns
--------
-MemoryDesc
-    Its `size` is the whole tensor's, since a buffer for it is: ``Memory(part, buffer=memory.bytes)``.
-
-Raises
-------
-ValueError
-    The part does not lie inside the tensor, or begins or ends inside a block.
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> md = dm.MemoryDesc((4, 6), "float32")
->>> memory = dm.Memory(md)
->>> memory.numpy()[...] = np.arange(24).reshape(4, 6)
->>> part = dm.Memory(md.submemory_desc((2, 3), (1, 2)), buffer=memory.bytes)
->>> part.numpy().astype(int).tolist()
-[[8, 9, 10], [14, 15, 16]]
-)")
+            py::arg("array"), reference::memory_desc::kMemoryDescOf)
+        .def("permute_axes", &permuted, py::arg("permutation"), reference::memory_desc::kMemoryDescPermuteAxes)
+        .def("reshape", &reshaped, py::arg("dims"), reference::memory_desc::kMemoryDescReshape)
+        .def("submemory_desc", &part_of, py::arg("dims"), py::arg("offsets"), reference::memory_desc::kMemoryDescSubmemoryDesc)
         .def_property_readonly(
             "format_kind", [](const MemoryDesc&) { return "blocked"; },
             "oneDNN's format kind: \"blocked\" for all layouts here, plain ones too.")

@@ -5,6 +5,7 @@
 #include "arguments/dlpack_types.hpp"
 #include "arguments/dtype.hpp"
 #include "python/errors.hpp"
+#include "reference/memory.hpp"
 #include "tensors/dlpack_exchange.hpp"
 #include "tensors/dlpack_export.hpp"
 #include "tensors/memory.hpp"
@@ -160,101 +161,12 @@ void setup_memory_type(PyHeapTypeObject* type) {
 
 void define_exports(py::class_<Memory>& type) {
     type.def("__array__", &to_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none(),
-             R"(__array__(self, dtype=None, copy=None)
---
-
-An array for NumPy, which calls this where the buffer protocol does not know the dtype.
-
-Parameters
-----------
-dtype : dtype-like, optional
-    Of the array; the descriptor's by default. Another one needs a copy.
-copy : bool, optional
-    True: always a copy; False: never one; None: only where `dtype` needs one.
-
-Returns
--------
-numpy.ndarray
-    Zero copy as `numpy()` unless it is a copy; read-only where the Memory is.
-
-Raises
-------
-ValueError
-    The layout is blocked, or a copy is needed and refused.
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> mem = dm.Memory(dm.MemoryDesc((2, 2), "bfloat16"))
->>> np.asarray(mem)[0, 1] = 3
->>> mem.numpy().astype("f4").tolist()
-[[0.0, 3.0], [0.0, 0.0]]
-)")
+             reference::memory::kMemoryArray)
         .def("__dlpack__", &to_dlpack, py::kw_only(), py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
-             py::arg("dl_device") = py::none(), py::arg("copy") = py::none(),
-             R"(__dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None)
---
-
-A DLPack capsule over the elements, for ``from_dlpack`` of other libraries (array API 2023.12).
-
-Parameters
-----------
-stream : None
-    The CPU has none.
-max_version : tuple of int, optional
-    The DLPack version that the consumer reads: from (1, 0) on the capsule is versioned.
-dl_device : tuple of int, optional
-    (1, 0), the CPU.
-copy : bool, optional
-    True: over a copy; else over the Memory's own bytes.
-
-Returns
--------
-capsule
-    It holds the bytes, not the Memory.
-
-Raises
-------
-BufferError
-    The layout is blocked, DLPack lacks the dtype, `dl_device` is another device, or the Memory is read-only and the
-    consumer reads unversioned capsules only, which cannot say so.
-ValueError
-    `stream` is not None.
-TypeError
-    `max_version` or `dl_device` is no pair.
-
-Notes
------
-C consumers find the same as functions in ``__dlpack_c_exchange_api__``. Source: array API standard 2023.12,
-"array.__dlpack__"; DLPack 1.3, "DLPackExchangeAPI".
-
-Negative strides are exported as NumPy exports them: torch 2.13 ends the process where it imports any.
-
-Examples
---------
->>> import numpy as np, dnnmove as dm
->>> mem = dm.Memory(dm.MemoryDesc((2, 2), "float32", "ba"))
->>> np.from_dlpack(mem).strides
-(4, 8)
-)")
+             py::arg("dl_device") = py::none(), py::arg("copy") = py::none(), reference::memory::kMemoryDlpack)
         .def(
             "__dlpack_device__", [](const Memory&) { return py::make_tuple(static_cast<int>(kDLCPU), 0); },
-            R"(__dlpack_device__(self)
---
-
-Where the elements lie, in DLPack's numbers.
-
-Returns
--------
-tuple of int
-    (1, 0): the CPU.
-
-Examples
---------
->>> import dnnmove as dm
->>> dm.Memory(dm.MemoryDesc((2, 2), "float32")).__dlpack_device__()
-(1, 0)
-)");
+            reference::memory::kMemoryDlpackDevice);
     type.attr("__dlpack_c_exchange_api__") = exchange_api();
 }
 
