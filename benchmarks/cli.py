@@ -18,6 +18,8 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     p.add_argument("--only", metavar="REGEX", default="", help="cases whose name matches")
     p.add_argument("--quick", action="store_true", help="a representative part of the grid, about 3 minutes")
+    p.add_argument("--random", metavar="N", type=int, help="N random shapes instead of the grid")
+    p.add_argument("--seed", type=int, default=1, help="of the random shapes (default 1)")
     p.add_argument("--peers", default=",".join(PEERS), help=f"comma-separated, of {', '.join(PEERS)}")
     p.add_argument("--no-peers", action="store_true", help="dnnmove against the copy ceiling only")
     p.add_argument("--threads", type=int, default=0, help="threads of every contestant (default: all CPUs)")
@@ -39,10 +41,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def select(options: argparse.Namespace, threads: int) -> list:
+    from benchmarks import random_shapes
     from benchmarks.grid import all_cases
 
     pattern = re.compile(options.only)
-    chosen = [c for c in all_cases(threads) if pattern.search(c.name) and (c.quick or not options.quick)]
+    if options.random is not None:
+        cases = random_shapes.cases(options.random, options.seed)
+    else:
+        cases = [case for case in all_cases(threads) if case.quick or not options.quick]
+    chosen = [case for case in cases if pattern.search(case.name)]
     if not chosen:
         raise SystemExit(f"no case matches --only {options.only!r}")
     return chosen

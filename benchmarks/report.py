@@ -72,7 +72,7 @@ def losses(records: list[Record]) -> str:
 
 def lowest(records: list[Record], most: int = 25) -> str:
     """The cases furthest from the ceiling."""
-    ranked = sorted((r for r in records if r.fraction and r.group in targets.GRID), key=lambda r: r.fraction)
+    ranked = sorted((r for r in records if r.fraction and targets.in_grid(r)), key=lambda r: r.fraction)
     rows = ((f"`{r.name}`", f"{r.fraction:.2f}", f"{r.gigabytes:.1f}") for r in ranked[:most])
     return table(("case", "of the ceiling", "GB/s"), rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
-from benchmarks import compare, operations, plots, targets  # noqa: E402
+from benchmarks import compare, operations, plots, random_shapes, targets  # noqa: E402
 from benchmarks.case import Case, Source  # noqa: E402
 from benchmarks.contestants import PEERS  # noqa: E402
 from benchmarks.contestants.contestant import Contestant  # noqa: E402
@@ -43,6 +44,17 @@ def test_names_are_unique_and_targets_known() -> None:
     assert len({case.name for case in cases}) == len(cases) > 600
     assert {target for case in cases for target in case.targets} <= set(targets.FRACTIONS) | OTHER_TARGETS
     assert set(targets.FRACTIONS) <= {target for case in cases for target in case.targets}
+
+
+def test_random_shapes_come_from_their_seed() -> None:
+    cases = random_shapes.cases(28, 7)
+    assert cases == random_shapes.cases(28, 7) != random_shapes.cases(28, 8)
+    assert len({case.name for case in cases}) == 28
+    assert [case.group for case in cases[:7]] == [random_shapes.GROUP + kind for kind in random_shapes.KINDS]
+    for case in cases:
+        assert math.prod(case.shape) * case.itemsize < 10 * random_shapes.LARGEST
+        assert sorted(case.params.get("order", ())) == list(range(len(case.shape) if case.op == "transpose" else 0))
+        assert targets.in_grid(Record({"group": case.group}))
 
 
 @pytest.mark.parametrize(
