@@ -6,7 +6,12 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kLongRunBytes = 512;  // a longer run gains nothing
+// A longer run gains nothing, but for rows of lines: so many of them. (Zen 5, rows of 64 to 1028 bytes, 35 to 90 MB: 1.06 to
+// 5 times as fast as by runs of 512 bytes; of 56 bytes 0.8 to 1.4, as fast as the machine's memory is at that moment.)
+constexpr std::int64_t kLongRunBytes = 512;
+constexpr std::int64_t kLongRunRows = 16;
+
+std::int64_t long_run(std::int64_t itemsize) { return itemsize < kLine ? kLongRunBytes : kLongRunRows * itemsize; }
 
 // A chain of loops as one dimension, the first innermost.
 struct Chain {
@@ -42,7 +47,7 @@ Chain source_chain(const Problem& problem, std::size_t inner, std::int64_t most_
     Chain a;
     a.add(inner, loops);
     const std::int64_t step = loops[inner].src_stride;
-    while (step > 0 && a.length * step < kLongRunBytes) {
+    while (step > 0 && a.length * step < long_run(problem.itemsize)) {
         const std::size_t position = problem.source_loop(a.length * step);
         if (position == loops.size() || a.length * loops[position].extent > most_rows) break;
         a.add(position, loops);
@@ -82,7 +87,7 @@ bool ChainedTranspose::take_chains(const Problem& problem, std::size_t inner) {
     for (std::size_t position = loops.size(); position-- > 0;) {
         const Loop& loop = loops[position];
         if (position == inner || !continues(loop, run_b.length * itemsize)) break;
-        if (run_b.length * itemsize >= kLongRunBytes || (run_b.length > 1 && run_b.length * loop.extent > most_rows)) break;
+        if (run_b.length * itemsize >= long_run(itemsize) || (run_b.length > 1 && run_b.length * loop.extent > most_rows)) break;
         if (run_a.has(position)) {
             if (!run_b.positions.empty()) consider(run_a, run_b);
             run_a.cut(position, loops);

@@ -6,7 +6,9 @@ namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kLeastRow = 17;    // bytes: shorter ones are transposed in registers
-constexpr std::int64_t kMostRow = 2048;   // bytes: the order of longer ones matters little
+// Bytes: longer ones are as fast in the destination's order. (Zen 5, 60 to 90 MB in rows that end inside lines, of 520 to 1028
+// bytes 1.06 to 1.5 times as fast by panels, of 1152 bytes 0.93 and 1.0, of 1200 and 2000 0.6 to 0.87.)
+constexpr std::int64_t kMostRow = 1088;
 constexpr std::int64_t kLeastRun = 1024;  // bytes: a shorter one of the destination is not worth its two partial lines
 constexpr std::int64_t kLeastSources = 8;
 constexpr double kCyclesPerByte = 0.04;  // by way of the stage
