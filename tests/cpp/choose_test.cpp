@@ -9,7 +9,6 @@
 #include "nest_text.hpp"
 #include "plan/canonical.hpp"
 #include "plan/plan.hpp"
-#include "plan/plan.hpp"
 #include "test.hpp"
 
 using namespace dnnmove;
@@ -162,27 +161,58 @@ TEST_CASE("schedules tile within the extents") {
     });
 }
 
+// All candidates for a dense nest, inside the caches and beyond, copy the same bytes.
+void check_candidates(const Nest& nest, std::mt19937& random) {
+    INFO(testing::literal(nest));
+    const testing::Bytes src = testing::random_bytes(static_cast<std::size_t>(bytes_of(nest)), random);
+    for (PlanContext context : {inside_caches(), beyond_caches()}) {
+        testing::Bytes expected;
+        context.dst_alignment = 1;
+        const std::size_t count = candidates(Problem(nest.loops, nest.itemsize, context)).size();
+        for (std::size_t rank = 0; rank < count; ++rank) {
+            context.variant.kernel = static_cast<int>(rank);
+            const NestPlan plan(nest, context);
+            testing::Bytes dst(src.size());
+            plan.run(src.data(), dst.data(), 0, plan.units());
+            context.kernels->fence();
+            if (rank == 0) expected = dst;
+            CHECK(testing::difference(dst, expected) == "");
+        }
+    }
+}
+
 TEST_CASE("every candidate copies the same") {
     testing::each_round(200, 6, [](std::mt19937& random, int) {
         const std::int64_t itemsize = std::vector<std::int64_t>{1, 2, 3, 4, 8, 12, 16, 20}[random() % 8];
-        const Nest nest = random_permutation(random, itemsize);
-        INFO(testing::literal(nest));
-        const testing::Bytes src = testing::random_bytes(static_cast<std::size_t>(bytes_of(nest)), random);
-        for (PlanContext context : {inside_caches(), beyond_caches()}) {
-            testing::Bytes expected;
-            context.dst_alignment = 1;
-            const std::size_t count = candidates(Problem(nest.loops, nest.itemsize, context)).size();
-            for (std::size_t rank = 0; rank < count; ++rank) {
-                context.variant.kernel = static_cast<int>(rank);
-                const NestPlan plan(nest, context);
-                testing::Bytes dst(src.size());
-                plan.run(src.data(), dst.data(), 0, plan.units());
-                context.kernels->fence();
-                if (rank == 0) expected = dst;
-                CHECK(testing::difference(dst, expected) == "");
-            }
-        }
+        check_candidates(random_permutation(random, itemsize), random);
     });
+}
+
+TEST_CASE("axes that both sides have among their innermost ones are gathered after a transpose") {
+    // x[i][j][p][s] -> y[p][i][s][j]
+    const Nest nest = nest_of({5, 7, 6, 24}, {6, 24 * 30, 1, 30}, 4);
+    CHECK(kernels_for(nest, inside_caches()).contains("transpose, then gather"));
+    // Alone on one of the sides there is nothing to gather.
+    CHECK_FALSE(kernels_for(transposed(24, 6, 4), inside_caches()).contains("transpose, then gather"));
+    int found = 0;
+    testing::each_round(150, 14, [&](std::mt19937& random, int) {
+        Dims extents;
+        std::int64_t elements = 1;
+        while (elements < 4000) elements *= extents.emplace_back(std::uniform_int_distribution<std::int64_t>(2, 6)(random));
+        std::vector<std::size_t> order(extents.size());
+        for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+        std::shuffle(order.begin(), order.end(), random);
+        Dims strides(extents.size());
+        std::int64_t stride = 1;
+        for (const std::size_t axis : order) {
+            strides[axis] = stride;
+            stride *= extents[axis];
+        }
+        const Nest permuted = nest_of(extents, strides, std::int64_t{1} << random() % 5);
+        found += kernels_for(permuted, beyond_caches()).contains("transpose, then gather") ? 1 : 0;
+        check_candidates(permuted, random);
+    });
+    CHECK(found > 0);
 }
 
 TEST_CASE("few streams are interleaved and deinterleaved by every candidate alike") {

@@ -4,6 +4,16 @@
 #include <limits>
 
 namespace dnnmove {
+
+void Chain::cut(std::size_t position, const std::vector<Loop>& loops) {
+    bool all = false;
+    while (!all) {
+        all = positions.back() == position;
+        length /= loops[positions.back()].extent;
+        positions.pop_back();
+    }
+}
+
 namespace {
 
 // A longer run gains nothing, but for rows of lines: so many of them. (Zen 5, rows of 64 to 1028 bytes, 35 to 90 MB: 1.06 to
@@ -12,27 +22,6 @@ constexpr std::int64_t kLongRunBytes = 512;
 constexpr std::int64_t kLongRunRows = 16;
 
 std::int64_t long_run(std::int64_t itemsize) { return itemsize < kLine ? kLongRunBytes : kLongRunRows * itemsize; }
-
-// A chain of loops as one dimension, the first innermost.
-struct Chain {
-    std::vector<std::size_t> positions;
-    std::int64_t length = 1;
-
-    bool has(std::size_t position) const { return std::find(positions.begin(), positions.end(), position) != positions.end(); }
-    void add(std::size_t position, const std::vector<Loop>& loops) {
-        positions.push_back(position);
-        length *= loops[position].extent;
-    }
-    // Ends it before `position`, which it has.
-    void cut(std::size_t position, const std::vector<Loop>& loops) {
-        bool all = false;
-        while (!all) {
-            all = positions.back() == position;
-            length /= loops[positions.back()].extent;
-            positions.pop_back();
-        }
-    }
-};
 
 // A chain's offset table may be this long: about an eighth of what is copied.
 std::int64_t max_table_rows(const Problem& problem) {
@@ -87,7 +76,8 @@ bool ChainedTranspose::take_chains(const Problem& problem, std::size_t inner) {
     for (std::size_t position = loops.size(); position-- > 0;) {
         const Loop& loop = loops[position];
         if (position == inner || !continues(loop, run_b.length * itemsize)) break;
-        if (run_b.length * itemsize >= long_run(itemsize) || (run_b.length > 1 && run_b.length * loop.extent > most_rows)) break;
+        if (run_b.length * itemsize >= long_run(itemsize) || (run_b.length > 1 && run_b.length * loop.extent > most_rows))
+            break;
         if (run_a.has(position)) {
             if (!run_b.positions.empty()) consider(run_a, run_b);
             run_a.cut(position, loops);

@@ -5,6 +5,20 @@
 
 namespace dnnmove {
 
+// A chain of loops as one dimension, the innermost first: each goes on where those before it end.
+struct Chain {
+    std::vector<std::size_t> positions;
+    std::int64_t length = 1;
+
+    bool has(std::size_t position) const { return std::find(positions.begin(), positions.end(), position) != positions.end(); }
+    void add(std::size_t position, const std::vector<Loop>& loops) {
+        positions.push_back(position);
+        length *= loops[position].extent;
+    }
+    // Ends it before `position`, which it has.
+    void cut(std::size_t position, const std::vector<Loop>& loops);
+};
+
 // a: rows of the destination. b: rows of the source, contiguous in the destination.
 struct ChainedTranspose : Strategy {
     using Strategy::Strategy;

@@ -14,10 +14,6 @@
 namespace dnnmove {
 namespace {
 
-// More windows than this per vector cost more than copying the elements one by one.
-constexpr std::size_t kMaxWindows64 = 24;
-constexpr std::size_t kMaxWindows16 = 8;
-
 // Gives every vector as many steps as the longest, where that adds little: kernels with a fixed
 // count need no branch. An added step keeps every byte.
 void even_steps(GatherTable& table, GatherPatterns& patterns, bool always) {
@@ -170,7 +166,7 @@ std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources
     const std::int32_t last = static_cast<std::int32_t>(highest + itemsize) - table.window_bytes;
     GatherPatterns patterns(table.indices, static_cast<std::int32_t>(unit), units, table.window_bytes, last,
                             kernels.gather_windows == 2);
-    const std::size_t max_windows = width == 64 ? kMaxWindows64 : kMaxWindows16;
+    const auto max_windows = static_cast<std::size_t>(most_gather_windows(kernels));
     if (share_windows(table, places, units, patterns, kernels)) return table;
     if (width == 64 && units * static_cast<std::size_t>(unit) == 64) {
         const NetworkShape shape = choose_network(places, units, patterns);

@@ -56,6 +56,9 @@ struct GatherRuns {
 // The source of an element that is to become zero.
 inline constexpr std::int64_t kNoSource = std::numeric_limits<std::int64_t>::min();
 
+// More windows than these for one vector cost more than copying the elements one by one.
+constexpr std::int64_t most_gather_windows(const Kernels& kernels) { return kernels.gather_bytes == 64 ? 24 : 8; }
+
 // `sources`: for every element of the block, in order of the runs, its source offset in bytes from the
 // block's source, or kNoSource. Empty where a vector would need more windows than pay.
 std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize, const GatherRuns& runs,

@@ -20,11 +20,13 @@ std::unique_ptr<Strategy> match_exchange(const Problem& problem);
 std::unique_ptr<Strategy> match_tile_transpose(const Problem& problem);
 std::unique_ptr<Strategy> match_strided_transpose(const Problem& problem);
 std::unique_ptr<Strategy> match_row_panels(const Problem& problem);
+std::unique_ptr<Strategy> match_transpose_gather(const Problem& problem);
 
 // All strategies. Their order decides nothing but which of two that cost the same is taken: the first.
 inline constexpr std::unique_ptr<Strategy> (*kStrategies[])(const Problem&) = {
-    match_fill,           match_row_copy,          match_row_blocks, match_element_copy,    match_gather,  match_interleave,
-    match_tile_transpose, match_strided_transpose, match_row_panels, match_gather_by_table, match_exchange};
+    match_fill,       match_row_copy,        match_row_blocks,     match_element_copy,
+    match_gather,     match_interleave,      match_tile_transpose, match_strided_transpose,
+    match_row_panels, match_gather_by_table, match_exchange,       match_transpose_gather};
 
 // What a match_ function is for a strategy S with a `bool match(const Problem&)`.
 template <class S>
@@ -32,6 +34,9 @@ std::unique_ptr<Strategy> matched(const Problem& problem) {
     S strategy(problem);
     return strategy.match(problem) ? std::make_unique<S>(std::move(strategy)) : nullptr;
 }
+
+// Cycles per byte of a transpose of `columns` against `rows` by tiles in registers. (plan/strategies/tile_transpose.cpp)
+double tile_cycles(std::int64_t columns, std::int64_t rows, std::int64_t itemsize, const Kernels& kernels);
 
 // Would rows be copied in the order of the source? (plan/strategies/row_copy.cpp)
 bool follows_source(const Problem& problem);

@@ -78,7 +78,9 @@ struct TileTranspose final : ChainedTranspose {
         if (inner == problem.loops.size()) inner = problem.source_loop(-itemsize);  // reversed: walked from the end
         return inner < problem.loops.size() && take_chains(problem, inner);
     }
-    double cycles(std::int64_t columns, std::int64_t rows, const Kernels& kernels) const override;
+    double cycles(std::int64_t columns, std::int64_t rows, const Kernels& kernels) const override {
+        return tile_cycles(columns, rows, itemsize, kernels);
+    }
     std::int64_t b_tiles() const override { return b.tiles() + (shifts_to_lines ? 1 : 0); }
     void run(const Call& call) const noexcept override;
     void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
@@ -111,31 +113,6 @@ private:
                     const std::byte* unit_after, KernelStores stores) const noexcept;
     std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
 };
-
-double TileTranspose::cycles(std::int64_t columns, std::int64_t rows, const Kernels& kernels) const {
-    const std::int64_t side = kernels.vector_bytes / itemsize;
-    double per_vector = 2.5;  // cycles: load, lane stage, store
-    double inside_lanes = 0;
-    for (std::int64_t width = itemsize; width < 16; width *= 2) inside_lanes += 0.7;
-    if (itemsize <= 2) per_vector += 1.5;  // a tile exceeds the registers
-    // Few columns that are left take narrow tiles, a lane of every row each.
-    const std::int64_t per_lane = 16 / itemsize;
-    const std::int64_t left = columns % side;
-    const bool masks = kernels.vector_bytes == 64;
-    const bool by_lanes = side > per_lane && (left <= side / 2 || (!masks && columns < side));
-    const std::int64_t narrow = by_lanes ? (left + per_lane - 1) / per_lane : 0;
-    const std::int64_t whole = columns / side + (left != 0 && narrow == 0 ? 1 : 0);
-    // Lanes that end inside a register take several loads where there are no masked ones.
-    const double load_lane = left < per_lane && !masks ? 3.0 : 1.0;
-    const double per_row_of_tiles = static_cast<double>(whole * side) * (per_vector + inside_lanes) +
-                                    static_cast<double>(narrow) * (load_lane * static_cast<double>(side) +
-                                                                   static_cast<double>(per_lane) * (1.5 + inside_lanes));
-    const double whole_tile = static_cast<double>(side) * (per_vector + inside_lanes);
-    return per_row_of_tiles *
-           (static_cast<double>(rows / side) + rest_of_rows(rows, itemsize, kernels, inside_lanes) / whole_tile) /
-           static_cast<double>(columns * rows * itemsize) *
-           costs_of(kernels).transpose[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)))];
-}
 
 // Bytes that a staged unit reads along each source row where it reads them by groups; 0 where it does not. A line of every
 // row at a time is as good, and needs less of a stage, unless each row has a page to itself and there are more rows than
@@ -305,6 +282,31 @@ void TileTranspose::unstage(const Kernels& kernels, const std::byte* stage, std:
 }
 
 }  // namespace
+
+double tile_cycles(std::int64_t columns, std::int64_t rows, std::int64_t itemsize, const Kernels& kernels) {
+    const std::int64_t side = kernels.vector_bytes / itemsize;
+    double per_vector = 2.5;  // cycles: load, lane stage, store
+    double inside_lanes = 0;
+    for (std::int64_t width = itemsize; width < 16; width *= 2) inside_lanes += 0.7;
+    if (itemsize <= 2) per_vector += 1.5;  // a tile exceeds the registers
+    // Few columns that are left take narrow tiles, a lane of every row each.
+    const std::int64_t per_lane = 16 / itemsize;
+    const std::int64_t left = columns % side;
+    const bool masks = kernels.vector_bytes == 64;
+    const bool by_lanes = side > per_lane && (left <= side / 2 || (!masks && columns < side));
+    const std::int64_t narrow = by_lanes ? (left + per_lane - 1) / per_lane : 0;
+    const std::int64_t whole = columns / side + (left != 0 && narrow == 0 ? 1 : 0);
+    // Lanes that end inside a register take several loads where there are no masked ones.
+    const double load_lane = left < per_lane && !masks ? 3.0 : 1.0;
+    const double per_row_of_tiles = static_cast<double>(whole * side) * (per_vector + inside_lanes) +
+                                    static_cast<double>(narrow) * (load_lane * static_cast<double>(side) +
+                                                                   static_cast<double>(per_lane) * (1.5 + inside_lanes));
+    const double whole_tile = static_cast<double>(side) * (per_vector + inside_lanes);
+    return per_row_of_tiles *
+           (static_cast<double>(rows / side) + rest_of_rows(rows, itemsize, kernels, inside_lanes) / whole_tile) /
+           static_cast<double>(columns * rows * itemsize) *
+           costs_of(kernels).transpose[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)))];
+}
 
 std::unique_ptr<Strategy> match_tile_transpose(const Problem& problem) { return matched<TileTranspose>(problem); }
 

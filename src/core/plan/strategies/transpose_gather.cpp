@@ -1,0 +1,283 @@
+// Transpose, then gather: short axes that both sides have among their innermost ones keep a transpose from long rows. Here all
+// of a source row are its columns; of the destination's run, the axes that are not in it are its rows. They are transposed in
+// the first-level cache, where a gather then puts the axes of both between the others.
+//
+//     source  x[i][p][s]     destination  y[p][i][s][j]      (s: in both; i, j: of the destination; p: of the source)
+//     row     (j)  p0s0 p0s1 p1s0 p1s1 ...
+//     stage   [p0s0] j0 j1 j2 ..    \ gather     y[p0]  s0 j0 j1 j2 .., s1 j0 j1 j2 ..
+//             [p0s1] j0 j1 j2 ..    /
+#include <bit>
+#include <limits>
+
+#include "plan/chains.hpp"
+#include "plan/costs.hpp"
+#include "plan/gather_table.hpp"
+#include "plan/lines.hpp"
+#include "plan/strategies.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kMaxElement = 16;          // bytes
+constexpr std::int64_t kMostRowBytes = 1024;      // of the source
+constexpr std::int64_t kMostRunBytes = 4096;      // of the destination
+constexpr std::int64_t kStreamedRunBytes = 1024;  // shorter ones are not worth their two partial lines
+constexpr std::int64_t kStageBytes = 32 * 1024;   // as much as a first-level cache holds
+constexpr std::int64_t kBlockBytes = 1024;        // of a gather's table
+constexpr double kRunCycles = 12;                 // of a gather's call
+// Kernels by short vectors are made for many blocks in a row, of which a run has few: so many times their cycles. (Zen 5)
+constexpr double kFewBlocks = 2;
+
+// Cycles per byte of a gather whose vectors have so many windows.
+double gather_cycles(std::int64_t windows, const Kernels& kernels) {
+    const Costs& costs = costs_of(kernels);
+    const bool pairs = kernels.gather_windows == 2;
+    const auto steps = static_cast<double>(pairs && windows > 1 ? windows - 1 : windows);
+    const double vector = costs.few_steps.base + steps * (steps <= 8 ? costs.few_steps.step : costs.many_steps);
+    return vector * (pairs ? 1.0 : kFewBlocks) / static_cast<double>(kernels.gather_bytes);
+}
+
+// The loops of a long row of the source.
+template <class Add>
+void for_source_row(const Problem& problem, const Add& add) {
+    const std::vector<Loop>& loops = problem.loops;
+    std::int64_t bytes = problem.itemsize;
+    for (std::size_t k = problem.source_loop(bytes); k < loops.size(); k = problem.source_loop(bytes)) {
+        bytes *= loops[k].extent;
+        if (bytes > kMostRowBytes) return;
+        add(k);
+    }
+}
+
+// Where the loops of a long run of the destination begin.
+std::size_t first_of_run(const Problem& problem) {
+    const std::vector<Loop>& loops = problem.loops;
+    std::size_t first = loops.size();
+    std::int64_t bytes = problem.itemsize;
+    while (first > 0 && continues(loops[first - 1], bytes) && bytes * loops[first - 1].extent <= kMostRunBytes) {
+        bytes *= loops[--first].extent;
+    }
+    return first;
+}
+
+// So many rows and the last one again, up to whole lanes.
+std::int64_t padded(std::int64_t rows, std::int64_t itemsize) {
+    const std::int64_t per_lane = 16 / itemsize;
+    return (rows + per_lane - 1) / per_lane * per_lane;
+}
+
+// Bytes from column to column in the stage.
+std::int64_t pitch_of(std::int64_t rows, std::int64_t itemsize) {
+    return (padded(rows, itemsize) * itemsize + kLine - 1) / kLine * kLine;
+}
+
+// Which loops of either side a unit takes.
+struct Division {
+    Chain source;       // the columns
+    Chain destination;  // a run
+    double cycles = std::numeric_limits<double>::infinity();  // per byte, with those of calls
+};
+
+// As many of either side as cost the least; none, where no loops of both are between those of one.
+Division divide(const Problem& problem) {
+    const std::vector<Loop>& loops = problem.loops;
+    const std::int64_t itemsize = problem.itemsize;
+    const Kernels& kernels = problem.kernels();
+    const std::size_t first = first_of_run(problem);
+    Division best;
+    Chain columns;
+    for_source_row(problem, [&](std::size_t outermost) {
+        columns.add(outermost, loops);
+        Chain run;
+        Chain both = columns;
+        std::int64_t rows = 1;
+        std::int64_t shared = 1;
+        for (std::size_t k = loops.size(); k-- > first;) {
+            (columns.has(k) ? shared : rows) *= loops[k].extent;
+            if (columns.length * pitch_of(rows, itemsize) > kStageBytes) break;
+            run.add(k, loops);
+            if (!columns.has(k)) both.add(k, loops);
+            // A window of a gather reads one of the columns, however many of its elements.
+            const std::int64_t windows = std::min(shared, kernels.gather_bytes / itemsize);
+            if (shared == 1 || rows == 1 || shared == columns.length || run.length * itemsize < kernels.gather_bytes ||
+                windows > most_gather_windows(kernels)) {
+                continue;
+            }
+            double cycles = gather_cycles(windows, kernels) + kRunCycles / static_cast<double>(run.length * itemsize);
+            if (cycles >= best.cycles) continue;
+            const std::int64_t all_rows = padded(rows, itemsize);
+            cycles += tile_cycles(columns.length, all_rows, itemsize, kernels) * static_cast<double>(all_rows) /
+                      static_cast<double>(rows);
+            if (cycles < best.cycles) cycles += cost_of_calls(both.positions, problem);
+            if (cycles < best.cycles) best = {columns, run, cycles};
+        }
+    });
+    return best;
+}
+
+struct TransposeGather final : Strategy {
+    TransposeGather(const Problem& problem, Division division)
+        : Strategy(problem),
+          source(std::move(division.source)),
+          destination(std::move(division.destination)),
+          cycles(division.cycles) {
+        taken = source.positions;
+        for (const std::size_t k : destination.positions) {
+            if (!source.has(k)) taken.push_back(k);
+        }
+    }
+    double cost(const Problem&) const override { return cycles; }
+    double call_cost(const Problem&) const override { return 0; }  // in `cycles`
+    Schedule schedule(const Problem& problem) override {
+        build(problem);
+        return {streams ? StoreMode::nontemporal : StoreMode::cached};
+    }
+    void run(const Call& call) const noexcept override;
+    StrategyWords describe() const override {
+        return {"transpose, then gather", "source columns", "source rows",
+                "blocks of " + std::to_string(table.loop_steps * gather.dst_stride) + " B"};
+    }
+    std::size_t memory() const override {
+        return Strategy::memory() + heap_bytes(source.positions) + heap_bytes(destination.positions) + heap_bytes(stage_rows) +
+               heap_bytes(runs) + heap_bytes(table.vectors) + heap_bytes(table.steps) + heap_bytes(table.indices) +
+               heap_bytes(table.lines);
+    }
+
+private:
+    // A run of the destination that a unit writes: where the stage has it, and where it goes.
+    struct Run {
+        std::int64_t stage;
+        std::int64_t dst;
+    };
+    void build(const Problem& problem);
+    void make_gather(const std::vector<std::int64_t>& sources, std::int64_t inner, std::int64_t loop, const Kernels& kernels);
+
+    Chain source;
+    Chain destination;
+    double cycles;
+    std::int64_t padded_rows = 0;  // the last one again, up to whole lanes
+    std::int64_t pitch = 0;
+    bool streams = false;
+    std::vector<std::int64_t> stage_rows;
+    GatherTable table;
+    KernelLoop gather{1, 0, 0};   // along a run
+    KernelLoop across{1, 0, 0};   // some runs, at each of `runs`
+    std::int64_t run_bytes = 0;
+    std::vector<Run> runs;
+};
+
+void TransposeGather::build(const Problem& problem) {
+    const std::vector<Loop>& loops = problem.loops;
+    run_bytes = destination.length * itemsize;
+    streams = problem.context.large && run_bytes >= kStreamedRunBytes;
+    std::vector<std::size_t> rows;  // loops of the destination only, the innermost first
+    std::size_t inner_loops = 0;    // of the destination, up to the last that both have
+    for (std::size_t k = 0; k < destination.positions.size(); ++k) {
+        const std::size_t position = destination.positions[k];
+        if (source.has(position)) inner_loops = k + 1;
+        if (!source.has(position)) rows.push_back(position);
+    }
+    src_rows = row_offsets(rows, loops, &Loop::src_stride);
+    const auto count = static_cast<std::int64_t>(src_rows.size());
+    padded_rows = padded(count, itemsize);
+    src_rows.resize(static_cast<std::size_t>(padded_rows), src_rows.back());
+    pitch = pitch_of(count, itemsize);
+    for (std::int64_t i = 0; i < source.length; ++i) stage_rows.push_back(i * pitch);
+    // Where the stage has the elements of the inner loops of a run, in the destination's order.
+    const auto in_stage = [&](std::size_t position) { return loops[position].src_stride / itemsize * pitch; };
+    std::vector<std::int64_t> sources{0};
+    std::int64_t row_step = itemsize;  // bytes in the stage from step to step of a loop of rows
+    for (std::size_t k = 0; k < inner_loops; ++k) {
+        const std::size_t position = destination.positions[k];
+        const std::int64_t step = source.has(position) ? in_stage(position) : row_step;
+        const std::size_t before = sources.size();
+        for (std::int64_t turn = 1; turn < loops[position].extent; ++turn) {
+            for (std::size_t i = 0; i < before; ++i) sources.push_back(sources[i] + turn * step);
+        }
+        if (!source.has(position)) row_step *= loops[position].extent;
+    }
+    make_gather(sources, row_step, destination.length / static_cast<std::int64_t>(sources.size()), problem.kernels());
+    // The loops of the source only: the longest goes into the kernel's call.
+    std::vector<std::size_t> others;
+    for (const std::size_t position : source.positions) {
+        if (!destination.has(position)) others.push_back(position);
+    }
+    if (!streams) {
+        const auto longest = std::max_element(others.begin(), others.end(), [&](std::size_t one, std::size_t other) {
+            return loops[one].extent < loops[other].extent;
+        });
+        across = {loops[*longest].extent, in_stage(*longest), loops[*longest].dst_stride};
+        others.erase(longest);
+    }
+    runs.assign(1, {0, 0});
+    for (const std::size_t position : others) {
+        const std::size_t before = runs.size();
+        for (std::int64_t turn = 1; turn < loops[position].extent; ++turn) {
+            for (std::size_t i = 0; i < before; ++i) {
+                runs.push_back({runs[i].stage + turn * in_stage(position), runs[i].dst + turn * loops[position].dst_stride});
+            }
+        }
+    }
+    a = {source.length, source.length, itemsize, 0};
+    b = {count, count, 0, itemsize};
+}
+
+// `sources`: of one step of the loop along a run, of which there are `length`, `inner` bytes apart in the stage.
+void TransposeGather::make_gather(const std::vector<std::int64_t>& sources, std::int64_t inner, std::int64_t length,
+                                  const Kernels& kernels) {
+    const std::int64_t bytes = static_cast<std::int64_t>(sources.size()) * itemsize;
+    const std::int64_t width = kernels.gather_bytes;
+    // As many as leave the fewest vectors: the last one of a block and the last block of a run repeat what others have.
+    const std::int64_t least = (width + bytes - 1) / bytes;
+    std::int64_t steps = least;
+    std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t now = least; now <= length && (now == least || now * bytes <= kBlockBytes); ++now) {
+        const std::int64_t vectors = (length + now - 1) / now * ((now * bytes + width - 1) / width);
+        if (vectors < fewest) {
+            fewest = vectors;
+            steps = now;
+        }
+    }
+    std::vector<std::int64_t> block;
+    block.reserve(sources.size() * static_cast<std::size_t>(steps));
+    for (std::int64_t k = 0; k < steps; ++k) {
+        for (const std::int64_t offset : sources) block.push_back(k * inner + offset);
+    }
+    table = *build_gather(block, itemsize, GatherRuns{steps * bytes}, kernels);  // there is one: its windows are few (match)
+    table.loop_steps = static_cast<std::int32_t>(steps);
+    gather = {length, inner, bytes};
+}
+
+void TransposeGather::run(const Call& call) const noexcept {
+    alignas(kLine) std::byte stage[kStageBytes + kLine];
+    const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    call.kernels.transpose[width](call.src(), src_rows.data(), stage, stage_rows.data(), a.extent, padded_rows,
+                                  {false, !call.near}, {call.base + call.next.src, src_rows.data()});
+    const GatherBlock block = table.block();
+    if (!streams) {
+        for (const Run& run : runs) call.kernels.gather(block, stage + run.stage, call.dst + run.dst, gather, across, {});
+        return;
+    }
+    alignas(kLine) std::byte line[kMostRunBytes + 2 * kLine];
+    for (const Run& run : runs) {
+        std::byte* const dst = call.dst + run.dst;
+        std::byte* const from = line + into_line(dst);
+        call.kernels.gather(block, stage + run.stage, from, gather, across, {});
+        call.kernels.stream(from, dst, run_bytes);
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> match_transpose_gather(const Problem& problem) {
+    const std::int64_t itemsize = problem.itemsize;
+    if (problem.innermost != Problem::Innermost::elements || problem.loops.size() < 3 || itemsize > kMaxElement ||
+        !power_of_two(itemsize)) {
+        return nullptr;
+    }
+    Division division = divide(problem);
+    if (division.source.positions.empty()) return nullptr;
+    return std::make_unique<TransposeGather>(problem, std::move(division));
+}
+
+}  // namespace dnnmove
