@@ -20,23 +20,26 @@ bool StreamStrategy::take_streams(const Problem& problem, bool (*may_be_streams)
     const std::size_t last = loops.size() - 1;
     const Loop& inner = loops[last];
     const Loop& before = loops[last - 1];
-    if (may_be_streams(inner.extent) && continues(before, inner.extent * itemsize) && before.src_stride == itemsize &&
-        before.extent * itemsize >= least_bytes) {
-        streams = inner.extent;
-        a = {before.extent, before.extent, itemsize, streams * itemsize, true};
-        pitch = inner.src_stride;
-        taken = {last - 1, last};
-    } else {
-        const auto found = std::find_if(loops.begin(), loops.end() - 1, [&](const Loop& loop) {
-            return !loop.table && loop.src_stride == itemsize && may_be_streams(loop.extent) &&
-                   inner.src_stride == loop.extent * itemsize;
-        });
-        if (found == loops.end() - 1 || inner.extent * itemsize < least_bytes) return false;
-        deals = true;
+    const auto found = std::find_if(loops.begin(), loops.end() - 1, [&](const Loop& loop) {
+        return !loop.table && loop.src_stride == itemsize && may_be_streams(loop.extent) &&
+               inner.src_stride == loop.extent * itemsize;
+    });
+    const bool may_deal = found != loops.end() - 1 && inner.extent * itemsize >= least_bytes;
+    const bool may_interleave = may_be_streams(inner.extent) && continues(before, inner.extent * itemsize) &&
+                                before.src_stride == itemsize && before.extent * itemsize >= least_bytes;
+    if (!may_deal && !may_interleave) return false;
+    // Short streams are as well many that are interleaved as few that are dealt out.
+    deals = may_deal && (!may_interleave || found->extent < inner.extent);
+    if (deals) {
         streams = found->extent;
         a = {inner.extent, inner.extent, inner.src_stride, itemsize, true};
         pitch = found->dst_stride;
         taken = {static_cast<std::size_t>(found - loops.begin()), last};
+    } else {
+        streams = inner.extent;
+        a = {before.extent, before.extent, itemsize, streams * itemsize, true};
+        pitch = inner.src_stride;
+        taken = {last - 1, last};
     }
     for (std::size_t position = loops.size(); position-- > 0;) {
         if (takes(position)) continue;

@@ -167,7 +167,7 @@ StoreMode Gather::size(const Problem& problem) {
     const bool lines = row % kLine == 0 && alignment == kLine;
     // Non-temporal stores straight from the kernel, where blocks are whole lines, or whole vectors of a stage, and can
     // reach one.
-    const bool parts = context.processor->streams_parts && context.kernels->gather_windows == 1 &&
+    const bool parts = context.kernels->gather_windows == 1 &&
                        static_cast<std::int64_t>(table.vectors.size()) * 16 == table.loop_steps * bytes;
     bool whole_blocks = table.loop_steps * bytes % (parts ? 16 : kLine) == 0 && table.window_bytes >= 16;
     if (scattered) {
