@@ -103,7 +103,8 @@ struct alignas(64) ExchangeStep {
 struct ExchangeBlock {
     static constexpr std::int32_t kMaxVectors = 32;  // on a side
     static constexpr std::int32_t kMaxSteps = 11;    // of a vector
-    static constexpr std::int32_t kFewVectors = 4;   // on a side: they stay in registers, each made of all of the other's
+    // So few on a side are each made of all of the other's, which stay in registers.
+    static constexpr std::int32_t few_vectors(std::int64_t vector_bytes) { return vector_bytes == kLine ? 4 : 8; }
 
     const ExchangeVector* sources;
     const ExchangeVector* destinations;

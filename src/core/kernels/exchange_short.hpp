@@ -55,16 +55,16 @@ struct FewShort {
     static void move(const Vector (&picks)[count][count], const std::byte* const (&from)[count], std::byte* const (&to)[count],
                      const ShortCursors& at, std::int64_t block, std::int64_t ahead) {
         Vector x[count];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int s = 0; s < count; ++s) {
             const std::int64_t step = at.sources[s].move;
             if (ahead != 0) __builtin_prefetch(from[s] + block * step + ahead);
             x[s] = load_lanes<Simd, blocks>(from[s] + block * step, step);
         }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < count; ++v) {
             Vector vectors = Simd::shuffle_lanes(x[0], picks[v][0]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int s = 1; s < count; ++s) vectors |= Simd::shuffle_lanes(x[s], picks[v][s]);
             const std::int64_t step = at.destinations[v].move;
             store_lanes<Simd, blocks>(to[v] + block * step, step, vectors);
@@ -81,7 +81,7 @@ struct FewShort {
             std::byte* to[count];
             const std::int64_t src = rows.src_at(j);
             const std::int64_t ahead = rows_ahead == 0 ? at.ahead : rows.src_ahead(j + rows_ahead) - src;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int v = 0; v < count; ++v) {
                 from[v] = at.sources[v].at + src;
                 to[v] = at.destinations[v].at + j * rows.dst_stride;
@@ -90,7 +90,7 @@ struct FewShort {
             for (; i + kBlocks <= at.blocks; i += kBlocks) move<kBlocks>(picks, from, to, at, i, ahead);
             if (i < at.blocks) move<1>(picks, from, to, at, i, ahead);
             if (at.last == 0) continue;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int v = 0; v < count; ++v) {
                 from[v] += at.last * at.sources[v].record;
                 to[v] += at.last * at.destinations[v].record;
@@ -172,7 +172,7 @@ template <class Simd>
 void exchange_short(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
                     const KernelLoop& rows, KernelStores stores) noexcept {
     ShortCursors at;
-    bool dense = block.count <= ExchangeBlock::kFewVectors;
+    bool dense = block.count <= ExchangeBlock::few_vectors(kShortExchange);
     std::int64_t total = 0;
     const ExchangeStep* step = block.steps;
     const int log2 = __builtin_ctzll(static_cast<unsigned long long>(block.records));
@@ -198,6 +198,10 @@ void exchange_short(const ExchangeBlock& block, const std::byte* const* srcs, st
         case 2: return FewShort<Simd, 2>::run(block, at, rows, rows_ahead);
         case 3: return FewShort<Simd, 3>::run(block, at, rows, rows_ahead);
         case 4: return FewShort<Simd, 4>::run(block, at, rows, rows_ahead);
+        case 5: return FewShort<Simd, 5>::run(block, at, rows, rows_ahead);
+        case 6: return FewShort<Simd, 6>::run(block, at, rows, rows_ahead);
+        case 7: return FewShort<Simd, 7>::run(block, at, rows, rows_ahead);
+        case 8: return FewShort<Simd, 8>::run(block, at, rows, rows_ahead);
         default: return ManyShort<Simd>::run(block, at, rows);
     }
 }

@@ -65,15 +65,15 @@ void append_picks(std::vector<ExchangeStep>& steps, const std::int64_t* from, co
 
 }  // namespace
 
-bool fits_exchange(std::int64_t vectors, std::int64_t elements) {
-    const std::int64_t each = few_vectors(vectors) ? vectors : std::min(vectors, elements);
+bool fits_exchange(std::int64_t vectors, std::int64_t elements, std::int64_t vector_bytes) {
+    const std::int64_t each = few_vectors(vectors, vector_bytes) ? vectors : std::min(vectors, elements);
     return vectors >= 2 && vectors <= ExchangeBlock::kMaxVectors && each <= ExchangeBlock::kMaxSteps &&
            vectors * each <= static_cast<std::int64_t>(kMaxSteps);
 }
 
 double exchange_cycles(std::int64_t vectors, std::int64_t steps, std::int64_t vector_bytes) {
     const double lines = static_cast<double>(vectors * vector_bytes) / kLine;
-    const double per_step = vector_bytes == kLine ? 2.2 : few_vectors(vectors) ? 0.5 : 1.2;
+    const double per_step = vector_bytes == kLine ? 2.2 : few_vectors(vectors, vector_bytes) ? 0.5 : 1.2;
     return 1.5 + per_step * static_cast<double>(steps) / lines;
 }
 

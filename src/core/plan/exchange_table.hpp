@@ -9,9 +9,11 @@
 namespace dnnmove {
 
 // Does a kernel keep so many vectors of a block on a side in registers?
-constexpr bool few_vectors(std::int64_t vectors) { return vectors <= ExchangeBlock::kFewVectors; }
+constexpr bool few_vectors(std::int64_t vectors, std::int64_t vector_bytes) {
+    return vectors <= ExchangeBlock::few_vectors(vector_bytes);
+}
 // Is a table surely small enough whose blocks have so many vectors, each made of at most so many elements?
-bool fits_exchange(std::int64_t vectors, std::int64_t elements);
+bool fits_exchange(std::int64_t vectors, std::int64_t elements, std::int64_t vector_bytes);
 // Estimated cycles per line of either side with everything in the first-level cache.
 double exchange_cycles(std::int64_t vectors, std::int64_t steps, std::int64_t vector_bytes);
 
@@ -30,7 +32,7 @@ struct ExchangeTable {
                 src_moves.data(), dst_moves.data(),    static_cast<std::int32_t>(sources.size()),
                 records};
     }
-    bool few() const { return few_vectors(static_cast<std::int64_t>(destinations.size())); }
+    bool few() const { return few_vectors(static_cast<std::int64_t>(destinations.size()), vector_bytes); }
     double cycles_per_line() const {
         return exchange_cycles(static_cast<std::int64_t>(destinations.size()), static_cast<std::int64_t>(steps.size()),
                                vector_bytes);

@@ -26,7 +26,7 @@ constexpr std::int64_t kStageBytes = 32 * 1024;   // as much as a first-level ca
 constexpr std::int64_t kBlockBytes = 1024;        // of a gather's table
 constexpr double kRunCycles = 12;                 // of a gather's call
 // Kernels by short vectors are made for many blocks in a row, of which a run has few: so many times their cycles. (Zen 5)
-constexpr double kFewBlocks = 2;
+constexpr double kFewBlocks = 1.5;
 
 // Cycles per byte of a gather whose vectors have so many windows.
 double gather_cycles(std::int64_t windows, const Kernels& kernels) {
