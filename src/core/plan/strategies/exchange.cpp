@@ -28,7 +28,8 @@ struct Exchange final : StreamStrategy {
         records = vector_bytes / std::gcd(vector_bytes, itemsize);
         const std::int64_t vectors = streams * itemsize * records / vector_bytes;
         if (a.extent < records || !fits_exchange(vectors, records, vector_bytes)) return false;
-        cycles = exchange_cycles(vectors, few_vectors(vectors, vector_bytes) ? vectors * vectors : vectors * std::min(vectors, records),
+        cycles = exchange_cycles(vectors,
+                                 few_vectors(vectors, vector_bytes) ? vectors * vectors : vectors * std::min(vectors, records),
                                  vector_bytes);
         besides = few_vectors(vectors, vector_bytes) ? kRunCycles : kVectorRunCycles * static_cast<double>(vectors);
         return true;
