@@ -103,16 +103,17 @@ struct alignas(64) ExchangeStep {
 struct ExchangeBlock {
     static constexpr std::int32_t kMaxVectors = 32;  // on a side
     static constexpr std::int32_t kMaxSteps = 11;    // of a vector
-    // So few on a side are each made of all of the other's, which stay in registers.
+    // So few on a side are each made of all of the other's, which stay in registers: four lines, or eight vectors of 16 bytes,
+    // whose 64 permutes are read from the first-level cache.
     static constexpr std::int32_t few_vectors(std::int64_t vector_bytes) { return vector_bytes == kLine ? 4 : 8; }
 
     const ExchangeVector* sources;
     const ExchangeVector* destinations;
-    const ExchangeStep* steps;       // of all destinations, one after the other
-    const std::int64_t* src_moves;   // bytes per block, of every source buffer
+    const ExchangeStep* steps;  // of all destinations, one after the other
+    const std::int64_t* src_moves;  // bytes per block, of every source buffer
     const std::int64_t* dst_moves;
-    std::int32_t count;              // of the vectors on either side
-    std::int64_t records;            // of a block: a power of two
+    std::int32_t count;  // of the vectors on either side
+    std::int64_t records;  // of a block: a power of two
 };
 
 // A field of records: `width` bytes at `at` (from the base of the records' buffer) of every record, and

@@ -28,7 +28,8 @@ bool StreamStrategy::take_streams(const Problem& problem, bool (*may_be_streams)
     const bool may_interleave = may_be_streams(inner.extent) && continues(before, inner.extent * itemsize) &&
                                 before.src_stride == itemsize && before.extent * itemsize >= least_bytes;
     if (!may_deal && !may_interleave) return false;
-    // Short streams are as well many that are interleaved as few that are dealt out.
+    // The same run can be seen as inner.extent streams that are interleaved or as found->extent that are dealt out. Fewer
+    // and longer ones are faster.
     deals = may_deal && (!may_interleave || found->extent < inner.extent);
     if (deals) {
         streams = found->extent;

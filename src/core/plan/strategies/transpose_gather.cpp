@@ -1,11 +1,13 @@
-// Transpose, then gather: short axes that both sides have among their innermost ones keep a transpose from long rows. Here all
-// of a source row are its columns; of the destination's run, the axes that are not in it are its rows. They are transposed in
-// the first-level cache, where a gather then puts the axes of both between the others.
+// Transpose, then gather: for permutations of many short axes, of which one is among the innermost of both sides and keeps a
+// transpose from long rows.
 //
-//     source  x[i][p][s]     destination  y[p][i][s][j]      (s: in both; i, j: of the destination; p: of the source)
-//     row     (j)  p0s0 p0s1 p1s0 p1s1 ...
-//     stage   [p0s0] j0 j1 j2 ..    \ gather     y[p0]  s0 j0 j1 j2 .., s1 j0 j1 j2 ..
-//             [p0s1] j0 j1 j2 ..    /
+// A unit takes the innermost axes of the source, its columns, and those innermost in the destination that are not among them,
+// its rows. It transposes rows against columns into a stage in the first-level cache; a gather from there puts the axes of both
+// sides where the destination has them, between those of the rows.
+//
+//     source       x[i][j][p][s]   rows ij, columns ps      i0j0: p0s0 p0s1 p1s0 p1s1, i0j1: p0s0 p0s1 ..
+//     stage        [p][s][i][j]    transposed               p0s0: i0j0 i0j1 i1j0 i1j1, p0s1: i0j0 i0j1 ..
+//     destination  y[p][i][s][j]   gathered, run by run     p0: i0 (s0: j0 j1, s1: j0 j1), i1 (s0: j0 j1, s1: j0 j1)
 #include <bit>
 #include <limits>
 
@@ -18,13 +20,13 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kMaxElement = 16;          // bytes
-constexpr std::int64_t kMostRowBytes = 1024;      // of the source
-constexpr std::int64_t kMostRunBytes = 4096;      // of the destination
+constexpr std::int64_t kMaxElement = 16;  // bytes
+constexpr std::int64_t kMostRowBytes = 1024;  // of the source
+constexpr std::int64_t kMostRunBytes = 4096;  // of the destination
 constexpr std::int64_t kStreamedRunBytes = 1024;  // shorter ones are not worth their two partial lines
-constexpr std::int64_t kStageBytes = 32 * 1024;   // as much as a first-level cache holds
-constexpr std::int64_t kBlockBytes = 1024;        // of a gather's table
-constexpr double kRunCycles = 12;                 // of a gather's call
+constexpr std::int64_t kStageBytes = 32 * 1024;  // as much as a first-level cache holds
+constexpr std::int64_t kBlockBytes = 1024;  // of a gather's table, which is longer only where one step of its loop is
+constexpr double kRunCycles = 12;  // of a gather's call
 // Kernels by short vectors are made for many blocks in a row, of which a run has few: so many times their cycles. (Zen 5)
 constexpr double kFewBlocks = 1.5;
 
@@ -33,7 +35,8 @@ double gather_cycles(std::int64_t windows, const Kernels& kernels) {
     const Costs& costs = costs_of(kernels);
     const bool pairs = kernels.gather_windows == 2;
     const auto steps = static_cast<double>(pairs && windows > 1 ? windows - 1 : windows);
-    const double vector = costs.few_steps.base + steps * (steps <= 8 ? costs.few_steps.step : costs.many_steps);
+    const Costs::PerVector& each = steps <= 4 ? costs.few_steps : costs.even_steps;
+    const double vector = each.base + steps * (steps <= 8 ? each.step : costs.many_steps);
     return vector * (pairs ? 1.0 : kFewBlocks) / static_cast<double>(kernels.gather_bytes);
 }
 
@@ -73,12 +76,12 @@ std::int64_t pitch_of(std::int64_t rows, std::int64_t itemsize) {
 
 // Which loops of either side a unit takes.
 struct Division {
-    Chain source;       // the columns
+    Chain source;  // the columns
     Chain destination;  // a run
     double cycles = std::numeric_limits<double>::infinity();  // per byte, with those of calls
 };
 
-// As many of either side as cost the least; none, where no loops of both are between those of one.
+// As many of either side as cost the least. None where the two chains share no loop, or where one of them has no loop of its own.
 Division divide(const Problem& problem) {
     const std::vector<Loop>& loops = problem.loops;
     const std::int64_t itemsize = problem.itemsize;
@@ -97,12 +100,12 @@ Division divide(const Problem& problem) {
             if (columns.length * pitch_of(rows, itemsize) > kStageBytes) break;
             run.add(k, loops);
             if (!columns.has(k)) both.add(k, loops);
-            // A window of a gather reads one of the columns, however many of its elements.
+            // Of a column, what a vector takes lies together in the stage: a window has all of it. So there are at most as many
+            // windows as columns that both share, nor more than elements, and there is a table for so many.
             const std::int64_t windows = std::min(shared, kernels.gather_bytes / itemsize);
-            if (shared == 1 || rows == 1 || shared == columns.length || run.length * itemsize < kernels.gather_bytes ||
-                windows > most_gather_windows(kernels)) {
-                continue;
-            }
+            const bool mixed = shared > 1 && rows > 1 && shared < columns.length;
+            const bool whole_vectors = run.length * itemsize >= kernels.gather_bytes;
+            if (!mixed || !whole_vectors || windows > most_gather_windows(kernels)) continue;
             double cycles = gather_cycles(windows, kernels) + kRunCycles / static_cast<double>(run.length * itemsize);
             if (cycles >= best.cycles) continue;
             const std::int64_t all_rows = padded(rows, itemsize);
@@ -135,7 +138,7 @@ struct TransposeGather final : Strategy {
     void run(const Call& call) const noexcept override;
     StrategyWords describe() const override {
         return {"transpose, then gather", "source columns", "source rows",
-                "blocks of " + std::to_string(table.loop_steps * gather.dst_stride) + " B"};
+                "blocks of " + std::to_string(table.loop_steps * along.dst_stride) + " B"};
     }
     std::size_t memory() const override {
         return Strategy::memory() + heap_bytes(source.positions) + heap_bytes(destination.positions) + heap_bytes(stage_rows) +
@@ -160,8 +163,8 @@ private:
     bool streams = false;
     std::vector<std::int64_t> stage_rows;
     GatherTable table;
-    KernelLoop gather{1, 0, 0};   // along a run
-    KernelLoop across{1, 0, 0};   // some runs, at each of `runs`
+    KernelLoop along{1, 0, 0};  // of the gather: the steps of a run
+    KernelLoop across{1, 0, 0};  // likewise: some runs, from each of `runs` on
     std::int64_t run_bytes = 0;
     std::vector<Run> runs;
 };
@@ -171,7 +174,7 @@ void TransposeGather::build(const Problem& problem) {
     run_bytes = destination.length * itemsize;
     streams = problem.context.large && run_bytes >= kStreamedRunBytes;
     std::vector<std::size_t> rows;  // loops of the destination only, the innermost first
-    std::size_t inner_loops = 0;    // of the destination, up to the last that both have
+    std::size_t inner_loops = 0;  // of the destination, up to the last that both have
     for (std::size_t k = 0; k < destination.positions.size(); ++k) {
         const std::size_t position = destination.positions[k];
         if (source.has(position)) inner_loops = k + 1;
@@ -243,26 +246,26 @@ void TransposeGather::make_gather(const std::vector<std::int64_t>& sources, std:
     for (std::int64_t k = 0; k < steps; ++k) {
         for (const std::int64_t offset : sources) block.push_back(k * inner + offset);
     }
-    table = *build_gather(block, itemsize, GatherRuns{steps * bytes}, kernels);  // there is one: its windows are few (match)
+    table = *build_gather(block, itemsize, GatherRuns{steps * bytes}, kernels);  // there is one: its windows are few (divide)
     table.loop_steps = static_cast<std::int32_t>(steps);
-    gather = {length, inner, bytes};
+    along = {length, inner, bytes};
 }
 
 void TransposeGather::run(const Call& call) const noexcept {
     alignas(kLine) std::byte stage[kStageBytes + kLine];
-    const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
-    call.kernels.transpose[width](call.src(), src_rows.data(), stage, stage_rows.data(), a.extent, padded_rows,
-                                  {false, !call.near}, {call.base + call.next.src, src_rows.data()});
+    const auto log2 = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    call.kernels.transpose[log2](call.src(), src_rows.data(), stage, stage_rows.data(), a.extent, padded_rows,
+                                 {false, !call.near}, {call.base + call.next.src, src_rows.data()});
     const GatherBlock block = table.block();
     if (!streams) {
-        for (const Run& run : runs) call.kernels.gather(block, stage + run.stage, call.dst + run.dst, gather, across, {});
+        for (const Run& run : runs) call.kernels.gather(block, stage + run.stage, call.dst + run.dst, along, across, {});
         return;
     }
     alignas(kLine) std::byte line[kMostRunBytes + 2 * kLine];
     for (const Run& run : runs) {
         std::byte* const dst = call.dst + run.dst;
         std::byte* const from = line + into_line(dst);
-        call.kernels.gather(block, stage + run.stage, from, gather, across, {});
+        call.kernels.gather(block, stage + run.stage, from, along, across, {});
         call.kernels.stream(from, dst, run_bytes);
     }
 }
