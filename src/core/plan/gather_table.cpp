@@ -10,6 +10,7 @@
 
 #include "plan/gather_network.hpp"
 #include "plan/gather_patterns.hpp"
+#include "runtime/heap_bytes.hpp"
 
 namespace dnnmove {
 namespace {
@@ -85,6 +86,10 @@ bool share_windows(GatherTable& table, const std::vector<std::int32_t>& places, 
 }
 
 }  // namespace
+
+std::size_t GatherTable::memory() const {
+    return heap_bytes(vectors) + heap_bytes(steps) + heap_bytes(indices) + heap_bytes(lines);
+}
 
 double GatherTable::cycles(const Costs& costs) const {
     // A line of which a block takes little is read by many blocks.

@@ -43,6 +43,8 @@ struct GatherTable {
                 one_window,
                 zeroes};
     }
+    // Bytes that it holds besides itself.
+    std::size_t memory() const;
     // Estimated cycles of one block.
     double cycles(const Costs& costs) const;
 };

@@ -61,10 +61,7 @@ struct Gather : RowStrategy {
         if (table.network != 0) words.remark += ", networks of " + std::to_string(1 << table.network);
         return words;
     }
-    std::size_t memory() const final {
-        return Strategy::memory() + sizeof table + heap_bytes(table.vectors) + heap_bytes(table.steps) +
-               heap_bytes(table.indices) + heap_bytes(table.lines);
-    }
+    std::size_t memory() const final { return Strategy::memory() + sizeof table + table.memory(); }
 
     GatherTable table;
     std::int64_t runs = 1;         // of the destination that a block writes, far from each other

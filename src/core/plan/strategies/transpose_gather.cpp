@@ -142,8 +142,7 @@ struct TransposeGather final : Strategy {
     }
     std::size_t memory() const override {
         return Strategy::memory() + heap_bytes(source.positions) + heap_bytes(destination.positions) + heap_bytes(stage_rows) +
-               heap_bytes(runs) + heap_bytes(table.vectors) + heap_bytes(table.steps) + heap_bytes(table.indices) +
-               heap_bytes(table.lines);
+               heap_bytes(runs) + sizeof table + table.memory();
     }
 
 private:
