@@ -58,15 +58,20 @@ std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);
 }
 
-// Half of them of many axes alike, half of short ones beside one or two that are long.
+// A third of them of some axes alike, a third of short ones beside one or two that are long, a third of many very short ones.
 Permutation random_permutation(Random& random, double bytes) {
     constexpr std::int64_t kItemsizes[] = {1, 2, 4, 4, 4, 8, 8, 3, 6, 12, 16, 24};
     Permutation permutation;
     permutation.itemsize = kItemsizes[between(random, 0, std::size(kItemsizes) - 1)];
     const double elements = bytes / static_cast<double>(permutation.itemsize);
-    const bool alike = between(random, 0, 1) == 0;
-    const auto rank = static_cast<std::size_t>(alike ? between(random, 3, 7) : between(random, 2, 4));
-    if (alike) {
+    const std::int64_t kind = between(random, 0, 2);
+    const auto rank = static_cast<std::size_t>(kind == 0 ? between(random, 3, 7) : kind == 1 ? between(random, 2, 4) : 20);
+    if (kind == 2) {
+        for (double left = elements; left >= 2 && permutation.shape.size() < rank;
+             left /= static_cast<double>(permutation.shape.back())) {
+            permutation.shape.push_back(std::min(between(random, 2, 4), static_cast<std::int64_t>(left)));
+        }
+    } else if (kind == 0) {
         const double side = std::pow(elements, 1.0 / static_cast<double>(rank));
         for (std::size_t k = 0; k < rank; ++k) {
             const double factor = std::exp(std::uniform_real_distribution<>(-0.7, 0.7)(random));
@@ -83,7 +88,7 @@ Permutation random_permutation(Random& random, double bytes) {
         if (rank > 2 && between(random, 0, 1) == 0) lengthen(0.5);
         lengthen(1);
     }
-    permutation.order.resize(rank);
+    permutation.order.resize(permutation.shape.size());
     std::iota(permutation.order.begin(), permutation.order.end(), std::size_t{0});
     while (std::is_sorted(permutation.order.begin(), permutation.order.end()))
         std::shuffle(permutation.order.begin(), permutation.order.end(), random);

@@ -41,7 +41,7 @@ def problems(lines: Iterable[str]) -> list[list[Measured]]:
     found: dict[str, list[Measured]] = collections.defaultdict(list)
     for line in lines:
         problem, plan, estimate, measured = line.rstrip().split(";")
-        found[problem].append((plan.split(",")[0], float(estimate), float(measured)))
+        found[problem].append((plan.split(", element")[0], float(estimate), float(measured)))
     return list(found.values())
 
 

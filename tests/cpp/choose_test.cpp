@@ -215,6 +215,19 @@ TEST_CASE("axes that both sides have among their innermost ones are gathered aft
     CHECK(found > 0);
 }
 
+TEST_CASE("short axes that neither vectors nor tiles suit are copied element by element, by a table") {
+    // x[i][j][p][s] -> y[p][i][s][j]
+    const Nest nest = nest_of({5, 7, 6, 24}, {6, 24 * 30, 1, 30}, 4);
+    CHECK(kernels_for(nest, inside_caches()).contains("elements by a table"));
+    // A long innermost axis is one of rows; one axis alone needs no table.
+    CHECK_FALSE(kernels_for(nest_of({5, 7, 40}, {1, 5 * 40, 5}, 4), inside_caches()).contains("elements by a table"));
+    CHECK_FALSE(kernels_for(transposed(24, 6, 4), inside_caches()).contains("elements by a table"));
+    // Offsets that no table holds.
+    const std::int64_t far = std::int64_t{1} << 31;
+    CHECK_FALSE(
+        kernels_for(nest_of({3, 4, 5, 6}, {1, 3 * far, far / 4, 3}, 4), inside_caches()).contains("elements by a table"));
+}
+
 TEST_CASE("few streams are interleaved and deinterleaved by every candidate alike") {
     testing::each_round(150, 6, [](std::mt19937& random, int) {
         const auto one_to = [&](std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(1, most)(random); };

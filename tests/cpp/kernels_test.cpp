@@ -123,6 +123,37 @@ TEST_CASE_FIXTURE(Checker, "short runs are copied through two loops") {
     }
 }
 
+TEST_CASE_FIXTURE(Checker, "elements come from where a table says") {
+    const std::array<std::int32_t, 11> places{0, 5, 2, 9, 1, 1, 30, 7, 3, 28, 4};
+    const std::array<std::int64_t, 2> lines{0, 64};
+    for (std::size_t log2 = 0; log2 < std::size(kernels_.copy_elements); ++log2) {
+        const std::int64_t width = std::int64_t{1} << log2;
+        for (std::int32_t count = 1; count <= static_cast<std::int32_t>(places.size()); ++count) {
+            for (const std::int32_t asked : {0, 2}) {
+                each_phase(
+                    [&](const std::byte* src, Room& room) {
+                        std::array<std::int32_t, 11> offsets{};
+                        for (std::size_t k = 0; k < places.size(); ++k)
+                            offsets[k] = places[k] * static_cast<std::int32_t>(width);
+                        const std::array<dnnmove::ElementBlock::Run, 2> runs{{{0, 700}, {3 * width + 1, 0}}};
+                        const dnnmove::ElementBlock block{offsets.data(), runs.data(), lines.data(), count, 2, asked};
+                        const KernelLoop a{3, 7 * width, count * width};
+                        kernels_.copy_elements[log2](block, src, room.dst(), a, {src, 1, src});
+                        for (std::int64_t i = 0; i < a.extent; ++i) {
+                            for (const auto& [from, to] : runs) {
+                                for (std::int64_t k = 0; k < count; ++k) {
+                                    put(room, to + (i * count + k) * width,
+                                        src + from + i * a.src_stride + offsets[static_cast<std::size_t>(k)], width);
+                                }
+                            }
+                        }
+                    },
+                    "elements by a table", {width, count, asked});
+            }
+        }
+    }
+}
+
 TEST_CASE_FIXTURE(Checker, "runs change places with rows") {
     for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
         for (const std::int64_t rows : {1, 5, 16, 64}) {

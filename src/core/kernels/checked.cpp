@@ -70,6 +70,15 @@ struct Checked {
         Check("copy_runs").that(bytes >= 1 && bytes <= 64, "runs of 1 to 64 bytes").loops(a).loops(b);
         inner.copy_runs(src, dst, bytes, a, b, stores);
     }
+    template <int log_width>
+    static void copy_elements(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
+                              const ElementsAhead& ahead) noexcept {
+        Check("copy_elements")
+            .that(block.count >= 1 && block.run_count >= 0, "blocks of an element at least")
+            .that(block.line_count == 0 || ahead.steps >= a.extent || ahead.behind != nullptr, "what is asked for is given")
+            .loops(a);
+        inner.copy_elements[log_width](block, src, dst, a, ahead);
+    }
     static void turn_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                           KernelStores stores) noexcept {
         Check("turn_runs")
@@ -203,6 +212,7 @@ struct Checked {
         const auto each_width = [&]<int... log_widths>() {
             (replace(all.transpose[log_widths], transpose<log_widths>), ...);
             (replace(all.transpose_lines[log_widths], transpose_lines<log_widths>), ...);
+            (replace(all.copy_elements[log_widths], copy_elements<log_widths>), ...);
         };
         each_width.template operator()<0, 1, 2, 3, 4>();
         replace(all.transpose_cells, transpose_cells);

@@ -134,6 +134,29 @@ struct RecordBlock {
     std::int64_t end;
 };
 
+// Elements that follow each other in the destination, and where each comes from; copied for every run: from its `src` on to
+// its `dst`.
+struct ElementBlock {
+    struct Run {
+        std::int64_t src;
+        std::int64_t dst;
+    };
+    const std::int32_t* offsets;
+    const Run* runs;
+    const std::int64_t* lines;  // offsets, one in every source line that all runs read
+    std::int32_t count;  // of elements
+    std::int32_t run_count;
+    std::int32_t line_count;  // 0: nothing is asked for
+};
+
+// Where a copy of elements reads next: step i asks for the block's lines from src + i * a.src_stride on, as long as there
+// are `steps`, then from behind + i * a.src_stride on.
+struct ElementsAhead {
+    const std::byte* src;
+    std::int64_t steps;
+    const std::byte* behind;
+};
+
 // How a kernel stores: `cached` by ordinary stores; `nontemporal` past the caches; and whether it
 // prefetches the source, for data beyond the caches.
 struct KernelStores {
@@ -189,7 +212,10 @@ struct Kernels {
     // Copies a.extent x b.extent runs of 1 to 64 bytes each.
     void (*copy_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                       KernelStores stores) noexcept;
-    // The same copy, for runs that lie closer along b than along a in the source, and without gaps along a in
+    // Copies a block of elements, a.extent times. Indexed by log2 of an element's bytes, 1 to 16.
+    void (*copy_elements[5])(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
+                             const ElementsAhead& ahead) noexcept;
+    // The same copy as copy_runs, for runs that lie closer along b than along a in the source, and without gaps along a in
     // the destination: (a.extent * bytes + 128) * b.extent is at most kMaxTurnedBytes and b.extent at most 64.
     void (*turn_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                       KernelStores stores) noexcept;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/by_reference.hpp"
+#include "kernels/elements.hpp"
 #include "kernels/fill.hpp"
 #include "kernels/lines.hpp"
 #include "kernels/rows.hpp"
@@ -21,6 +22,11 @@ constexpr Kernels make_table(Isa isa) {
     table.copy_rows = by_reference<copy_rows<Simd>>;
     table.copy_strips = by_reference<copy_strips<Simd>>;
     table.copy_runs = by_reference<copy_runs<Simd>>;
+    table.copy_elements[0] = copy_elements<1>;
+    table.copy_elements[1] = copy_elements<2>;
+    table.copy_elements[2] = copy_elements<4>;
+    table.copy_elements[3] = copy_elements<8>;
+    table.copy_elements[4] = copy_elements<16>;
     table.turn_runs = by_reference<turn_runs<Simd>>;
     table.fill = by_reference<fill<Simd>>;
     table.transpose[0] = transpose<Simd, 1>;

@@ -22,6 +22,7 @@ struct Costs {
     std::array<double, 5> transpose;     // factor, of elements of 1, 2, 4, 8 and 16 bytes
     double run_element;                  // of a power of two of bytes, up to 16
     double odd_run_element;              // of other sizes
+    double tabled_element;               // by a table of where it comes from
     double far_element;                  // more, beyond the caches, for each that is alone in its line
 
     // Gathers: through networks of 2 and 3 rounds; out of windows that all vectors share; of vectors with as many

@@ -32,7 +32,10 @@ std::size_t Problem::source_loop(std::int64_t stride) const {
 double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& problem) {
     // costs_of(...).calls scales both to what benchmarks/estimates measures.
     constexpr double kCallCycles = 60;   // of one kernel call and of the loops around it
-    constexpr double kPartialLine = 16;  // cycles
+    // Of the lines at the ends of a run, which others share: stores wait for them, and loads beyond the second-level cache.
+    const PlanContext& context = problem.context;
+    const double partial_read = context.beyond_cache ? 24 : context.near ? 4 : 8;  // cycles
+    const double partial_written = context.beyond_cache ? 24 : 16;  // cycles
     const std::vector<Loop>& loops = problem.loops;
     const auto takes = [&](std::size_t k) { return std::find(taken.begin(), taken.end(), k) != taken.end(); };
     std::int64_t bytes = problem.itemsize;
@@ -52,7 +55,7 @@ double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& probl
     for (std::size_t k = loops.size(); k-- > 0 && together(k) && continues(loops[k], written);) written *= loops[k].extent;
     return costs_of(problem.kernels()).calls *
            (kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes)) +
-            kPartialLine / static_cast<double>(read) + kPartialLine / static_cast<double>(written));
+            partial_read / static_cast<double>(read) + partial_written / static_cast<double>(written));
 }
 
 double far_cost(const Problem& problem, const Loop& loop) {

@@ -27,8 +27,10 @@ constexpr std::int64_t kStreamedRunBytes = 1024;  // shorter ones are not worth 
 constexpr std::int64_t kStageBytes = 32 * 1024;  // as much as a first-level cache holds
 constexpr std::int64_t kBlockBytes = 1024;  // of a gather's table, which is longer only where one step of its loop is
 constexpr double kRunCycles = 12;  // of a gather's call
-// Kernels by short vectors are made for many blocks in a row, of which a run has few: so many times their cycles. (Zen 5)
-constexpr double kFewBlocks = 1.5;
+// A gather's block, and its table, which is as long as what it reads, repeats along a run; so many times as many cycles where
+// it is longer than this and hardly does. (Zen 5)
+constexpr std::int64_t kLongBlockBytes = 512;
+constexpr double kLongBlock = 1.9;
 
 // Cycles per byte of a gather whose vectors have so many windows.
 double gather_cycles(std::int64_t windows, const Kernels& kernels) {
@@ -37,7 +39,7 @@ double gather_cycles(std::int64_t windows, const Kernels& kernels) {
     const auto steps = static_cast<double>(pairs && windows > 1 ? windows - 1 : windows);
     const Costs::PerVector& each = steps <= 4 ? costs.few_steps : costs.even_steps;
     const double vector = each.base + steps * (steps <= 8 ? each.step : costs.many_steps);
-    return vector * (pairs ? 1.0 : kFewBlocks) / static_cast<double>(kernels.gather_bytes);
+    return vector / static_cast<double>(kernels.gather_bytes);
 }
 
 // The loops of a long row of the source.
@@ -95,18 +97,24 @@ Division divide(const Problem& problem) {
         Chain both = columns;
         std::int64_t rows = 1;
         std::int64_t shared = 1;
+        std::int64_t block = 0;  // bytes
+        std::int64_t together = 1;  // elements of one column that follow each other in the run
         for (std::size_t k = loops.size(); k-- > first;) {
             (columns.has(k) ? shared : rows) *= loops[k].extent;
             if (columns.length * pitch_of(rows, itemsize) > kStageBytes) break;
             run.add(k, loops);
             if (!columns.has(k)) both.add(k, loops);
+            if (columns.has(k)) block = run.length * itemsize;
+            if (shared == 1) together = rows;
             // Of a column, what a vector takes lies together in the stage: a window has all of it. So there are at most as many
-            // windows as columns that both share, nor more than elements, and there is a table for so many.
-            const std::int64_t windows = std::min(shared, kernels.gather_bytes / itemsize);
+            // windows as columns that both share, nor more than its elements can be of. There is a table for so many.
+            const std::int64_t elements = kernels.gather_bytes / itemsize;  // of a vector
+            const std::int64_t windows = std::min({shared, elements, (elements + together - 2) / together + 1});
             const bool mixed = shared > 1 && rows > 1 && shared < columns.length;
             const bool whole_vectors = run.length * itemsize >= kernels.gather_bytes;
             if (!mixed || !whole_vectors || windows > most_gather_windows(kernels)) continue;
-            double cycles = gather_cycles(windows, kernels) + kRunCycles / static_cast<double>(run.length * itemsize);
+            const double longer = block > kLongBlockBytes && kernels.gather_windows == 1 ? kLongBlock : 1;
+            double cycles = longer * gather_cycles(windows, kernels) + kRunCycles / static_cast<double>(run.length * itemsize);
             if (cycles >= best.cycles) continue;
             const std::int64_t all_rows = padded(rows, itemsize);
             cycles += tile_cycles(columns.length, all_rows, itemsize, kernels) * static_cast<double>(all_rows) /

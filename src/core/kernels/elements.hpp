@@ -1,0 +1,38 @@
+// Elements one by one, each from where a table says: what no vector can make of a few windows.
+#pragma once
+
+#include "kernels/rows.hpp"
+
+namespace dnnmove {
+namespace {
+
+template <std::size_t bytes>
+inline void move_block(const std::byte* src, std::byte* dst, const ElementBlock& block) {
+    const std::int32_t* const offsets = block.offsets;
+    const std::int32_t count = block.count;
+    std::int32_t k = 0;
+    // All four are loaded before the first is stored: the compiler does not know that they never share a byte.
+    for (; k + 4 <= count; k += 4, dst += 4 * bytes) {
+        std::byte elements[4][bytes];
+        for (int i = 0; i < 4; ++i) move<bytes>(src + offsets[k + i], elements[i]);
+        for (std::size_t i = 0; i < 4; ++i) move<bytes>(elements[i], dst + i * bytes);
+    }
+    for (; k < count; ++k, dst += bytes) move<bytes>(src + offsets[k], dst);
+}
+
+template <std::size_t bytes>
+void copy_elements(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
+                   const ElementsAhead& ahead) noexcept {
+    for (std::int64_t i = 0; i < a.extent; ++i) {
+        const std::byte* const next = (i < ahead.steps ? ahead.src : ahead.behind) + i * a.src_stride;
+        for (std::int32_t k = 0; k < block.line_count; ++k) __builtin_prefetch(next + block.lines[k]);
+        for (std::int32_t r = 0; r < block.run_count; ++r) {
+            move_block<bytes>(src + block.runs[r].src, dst + block.runs[r].dst, block);
+        }
+        src += a.src_stride;
+        dst += a.dst_stride;
+    }
+}
+
+}  // namespace
+}  // namespace dnnmove

@@ -1,0 +1,172 @@
+// Elements by a table: for permutations of short axes, of which a vector holds elements from everywhere and a tile is mostly rest.
+//
+// Innermost axes of the destination make a block, whose table says where each element comes from. A unit copies it for every
+// place on those of the source's innermost axes that are not in it, too: it reads long pieces of the source, and writes as many
+// runs of the destination, each of as many blocks as there is room for.
+//
+//     source       x[i][j][p][s]   block of s and j: j0s0 j1s0 .. j0s1 j1s1 ..; for p0, p1, ..: two runs of the same pieces
+//     destination  y[p][i][s][j]   run p0: block of i0, block of i1, ..; run p1: likewise
+#include <bit>
+#include <limits>
+
+#include "plan/chains.hpp"
+#include "plan/costs.hpp"
+#include "plan/lines.hpp"
+#include "plan/strategies.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kMaxElement = 16;  // bytes
+constexpr std::int64_t kMostElements = 512;  // of a block: its table leaves the first-level cache room for the data
+constexpr std::int64_t kFewElements = 16;  // of a block: of fewer the loops around it cost too much
+constexpr std::int64_t kMostInnermost = 32;  // steps of the innermost loop: longer ones are rows
+constexpr std::int64_t kLongPieceBytes = 512;  // of the source: longer ones gain nothing
+// Of either side: they leave a first-level cache by half; what is streamed has the second-level cache, and its runs a stage.
+constexpr std::int64_t kElementUnitBytes = 16 * 1024;
+constexpr std::int64_t kStreamedUnitBytes = 32 * 1024;
+constexpr std::int64_t kStreamedRunBytes = 1024;  // shorter ones are not worth their two partial lines
+constexpr std::int64_t kAheadBytes = 4096;  // as much is copied before what is asked for is read
+
+// The axes of the source beside a block of `run`: until its pieces are long, or a unit is.
+Chain pieces_beside(const Chain& run, const Problem& problem) {
+    const std::vector<Loop>& loops = problem.loops;
+    Chain pieces;
+    std::int64_t bytes = problem.itemsize;
+    for (std::size_t k = problem.source_loop(bytes); k < loops.size() && bytes < kLongPieceBytes;
+         k = problem.source_loop(bytes)) {
+        bytes *= loops[k].extent;
+        if (run.has(k)) continue;
+        if (run.length * pieces.length * loops[k].extent * problem.itemsize > kElementUnitBytes) break;
+        pieces.add(k, loops);
+    }
+    return pieces;
+}
+
+// Cycles per byte of blocks of `count` elements.
+double cycles_of(std::int64_t count, const Problem& problem) {
+    constexpr double kRunCycles = 3;
+    return (costs_of(problem.kernels()).tabled_element + kRunCycles / static_cast<double>(count)) /
+           static_cast<double>(problem.itemsize);
+}
+
+struct ElementTable final : Strategy {
+    using Strategy::Strategy;
+
+    bool match(const Problem& problem);
+    double cost(const Problem& problem) const override { return cycles_of(block.length, problem); }
+    Schedule schedule(const Problem& problem) override;
+    void run(const Call& call) const noexcept override;
+    StrategyWords describe() const override {
+        return {"elements by a table", "blocks", "runs", "blocks of " + std::to_string(block.length * itemsize) + " B"};
+    }
+    std::size_t memory() const override {
+        return Strategy::memory() + heap_bytes(block.positions) + heap_bytes(others.positions) + heap_bytes(offsets) +
+               heap_bytes(runs) + heap_bytes(lines);
+    }
+
+private:
+    Chain block;  // the innermost axes of the destination
+    Chain others;  // those of the source that make the runs
+    bool streams = false;
+    std::int64_t ahead_steps = 1;
+    std::vector<std::int32_t> offsets;
+    std::vector<ElementBlock::Run> runs;
+    std::vector<std::int64_t> lines;
+};
+
+bool ElementTable::match(const Problem& problem) {
+    const std::vector<Loop>& loops = problem.loops;
+    if (problem.innermost != Problem::Innermost::elements || loops.size() < 3 || itemsize > kMaxElement ||
+        !power_of_two(itemsize) || loops.back().extent > kMostInnermost) {
+        return false;
+    }
+    // As many axes of the destination as cost the least with those of the source that there is room for then.
+    Chain run;
+    double least = std::numeric_limits<double>::infinity();
+    std::int64_t farthest = 0;
+    for (std::size_t k = loops.size(); k-- > 0 && continues(loops[k], run.length * itemsize);) {
+        farthest += (loops[k].extent - 1) * std::abs(loops[k].src_stride);
+        if (run.length * loops[k].extent > kMostElements || farthest > std::numeric_limits<std::int32_t>::max()) break;
+        run.add(k, loops);
+        if (run.positions.size() < 2 || run.length < kFewElements) continue;
+        Chain pieces = pieces_beside(run, problem);
+        std::vector<std::size_t> both = run.positions;
+        both.insert(both.end(), pieces.positions.begin(), pieces.positions.end());
+        const bool goes_on = k > 0 && !pieces.has(k - 1) && continues(loops[k - 1], run.length * itemsize);
+        if (goes_on) both.push_back(k - 1);
+        const double now = cycles_of(run.length, problem) + cost_of_calls(both, problem);
+        if (now > least) continue;
+        least = now;
+        block = run;
+        others = std::move(pieces);
+        taken = std::move(both);
+        a = goes_on ? TiledLoop::covering(loops[k - 1]) : TiledLoop{1, 1, 0, run.length * itemsize};
+    }
+    b.extent = b.tile = others.length;
+    unit_step = block.length * itemsize;
+    return !taken.empty();
+}
+
+Schedule ElementTable::schedule(const Problem& problem) {
+    const std::vector<Loop>& loops = problem.loops;
+    const PlanContext& context = problem.context;
+    const std::int64_t step = block.length * b.extent * itemsize;  // bytes
+    const auto steps_of = [&](std::int64_t bytes) { return std::clamp<std::int64_t>(bytes / step, 1, a.extent); };
+    a.tile = steps_of(kStreamedUnitBytes);
+    streams = context.large && a.tile * block.length * itemsize >= kStreamedRunBytes && step * a.tile <= kStreamedUnitBytes;
+    if (!streams) a.tile = steps_of(kElementUnitBytes);
+    const std::vector<std::int64_t> sources = row_offsets(block.positions, loops, &Loop::src_stride);
+    offsets.assign(sources.begin(), sources.end());
+    const std::vector<std::int64_t> run_sources = row_offsets(others.positions, loops, &Loop::src_stride);
+    const std::vector<std::int64_t> run_places = row_offsets(others.positions, loops, &Loop::dst_stride);
+    for (std::size_t k = 0; k < run_sources.size(); ++k) runs.push_back({run_sources[k], run_places[k]});
+    if (!context.near) {
+        std::vector<std::int64_t> all;
+        all.reserve(sources.size() * run_sources.size());
+        for (const std::int64_t run : run_sources) {
+            for (const std::int64_t source : sources) all.push_back(run + source);
+        }
+        std::sort(all.begin(), all.end());
+        for (const std::int64_t source : all) {
+            if (lines.empty() || source - lines.back() >= kLine) lines.push_back(source);
+        }
+    }
+    ahead_steps = std::max<std::int64_t>(1, kAheadBytes / step);
+    return {streams ? StoreMode::nontemporal : StoreMode::cached};
+}
+
+void ElementTable::run(const Call& call) const noexcept {
+    const std::int64_t steps = a.steps(call.unit.a_tile);
+    const KernelLoop along{steps, a.src_stride, a.dst_stride};
+    // What is read some steps later: in this unit, then in the next one.
+    const std::int64_t later = std::min(ahead_steps, steps);
+    const ElementsAhead ahead{call.src() + later * a.src_stride, steps - later,
+                              call.base + call.next.src - (steps - later) * a.src_stride};
+    ElementBlock elements{offsets.data(),
+                          runs.data(),
+                          lines.data(),
+                          static_cast<std::int32_t>(block.length),
+                          static_cast<std::int32_t>(runs.size()),
+                          static_cast<std::int32_t>(lines.size())};
+    const auto copy = call.kernels.copy_elements[std::countr_zero(static_cast<std::uint64_t>(itemsize))];
+    if (!streams) return copy(elements, call.src(), call.dst, along, ahead);
+    alignas(kLine) std::byte stage[kStreamedUnitBytes + kLine];
+    elements.run_count = 1;
+    const std::int64_t bytes = steps * a.dst_stride;
+    for (const ElementBlock::Run& run : runs) {
+        std::byte* const dst = call.dst + run.dst;
+        std::byte* const from = stage + into_line(dst);
+        const ElementBlock::Run here{run.src, 0};
+        elements.runs = &here;
+        copy(elements, call.src(), from, along, ahead);
+        call.kernels.stream(from, dst, bytes);
+        elements.line_count = 0;
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> match_element_table(const Problem& problem) { return matched<ElementTable>(problem); }
+
+}  // namespace dnnmove
