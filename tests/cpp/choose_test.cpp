@@ -50,6 +50,23 @@ std::string chosen(const Nest& nest, const PlanContext& context) {
     return choose(Problem(nest.loops, nest.itemsize, context)).strategy->describe().kernel;
 }
 
+// A random permutation of at least so many elements of 1 to 16 bytes, by axes of 2 to `longest`.
+Nest many_axes(std::mt19937& random, std::int64_t least, std::int64_t longest) {
+    Dims extents;
+    std::int64_t elements = 1;
+    while (elements < least) elements *= extents.emplace_back(std::uniform_int_distribution<std::int64_t>(2, longest)(random));
+    std::vector<std::size_t> order(extents.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    std::shuffle(order.begin(), order.end(), random);
+    Dims strides(extents.size());
+    std::int64_t stride = 1;
+    for (const std::size_t axis : order) {
+        strides[axis] = stride;
+        stride *= extents[axis];
+    }
+    return nest_of(extents, strides, std::int64_t{1} << random() % 5);
+}
+
 // Extents and strides of a random permutation.
 Nest random_permutation(std::mt19937& random, std::int64_t itemsize) {
     Dims extents(std::uniform_int_distribution<std::size_t>(1, 5)(random));
@@ -196,19 +213,7 @@ TEST_CASE("axes that both sides have among their innermost ones are gathered aft
     CHECK_FALSE(kernels_for(transposed(24, 6, 4), inside_caches()).contains("transpose, then gather"));
     int found = 0;
     testing::each_round(150, 14, [&](std::mt19937& random, int) {
-        Dims extents;
-        std::int64_t elements = 1;
-        while (elements < 4000) elements *= extents.emplace_back(std::uniform_int_distribution<std::int64_t>(2, 6)(random));
-        std::vector<std::size_t> order(extents.size());
-        for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
-        std::shuffle(order.begin(), order.end(), random);
-        Dims strides(extents.size());
-        std::int64_t stride = 1;
-        for (const std::size_t axis : order) {
-            strides[axis] = stride;
-            stride *= extents[axis];
-        }
-        const Nest permuted = nest_of(extents, strides, std::int64_t{1} << random() % 5);
+        const Nest permuted = many_axes(random, 4000, 6);
         found += kernels_for(permuted, beyond_caches()).contains("transpose, then gather") ? 1 : 0;
         check_candidates(permuted, random);
     });
@@ -226,6 +231,22 @@ TEST_CASE("short axes that neither vectors nor tiles suit are copied element by 
     const std::int64_t far = std::int64_t{1} << 31;
     CHECK_FALSE(
         kernels_for(nest_of({3, 4, 5, 6}, {1, 3 * far, far / 4, 3}, 4), inside_caches()).contains("elements by a table"));
+}
+
+TEST_CASE("short rows all over a destination beyond the caches are put together to runs") {
+    // x[i][j][p][s] -> y[p][i][s][j]: runs of i, s and j for every p.
+    const Nest nest = nest_of({9, 40, 14, 11}, {14, 11 * 14 * 9, 1, 14 * 9}, 4);
+    CHECK(kernels_for(nest, beyond_caches()).contains("transpose into runs"));
+    CHECK_FALSE(kernels_for(nest, inside_caches()).contains("transpose into runs"));
+    // Long rows need no stage.
+    CHECK_FALSE(kernels_for(transposed(3000, 2000, 4), beyond_caches()).contains("transpose into runs"));
+    int found = 0;
+    testing::each_round(150, 16, [&](std::mt19937& random, int) {
+        const Nest permuted = many_axes(random, 40000, 20);
+        found += kernels_for(permuted, beyond_caches()).contains("transpose into runs") ? 1 : 0;
+        check_candidates(permuted, random);
+    });
+    CHECK(found > 20);
 }
 
 TEST_CASE("few streams are interleaved and deinterleaved by every candidate alike") {

@@ -30,6 +30,12 @@ inline std::int64_t steps_for(std::int64_t bytes, std::int64_t bytes_per_step, s
     return std::max<std::int64_t>(1, bytes / (bytes_per_step * step)) * step;
 }
 
+// At most so many steps, one at least, such that all tiles are about as long.
+inline std::int64_t even_tile(std::int64_t extent, std::int64_t most) {
+    const std::int64_t tiles = (extent + std::max<std::int64_t>(most, 1) - 1) / std::max<std::int64_t>(most, 1);
+    return (extent + tiles - 1) / tiles;
+}
+
 // The largest power of two, at most a line, that divides `bytes`.
 inline std::int64_t line_part(std::int64_t bytes) { return (bytes | kLine) & -(bytes | kLine); }
 

@@ -50,11 +50,25 @@ double cycles_of(std::int64_t count, const Problem& problem) {
            static_cast<double>(problem.itemsize);
 }
 
+// How many blocks make a unit, and whether its runs are streamed.
+struct Tiles {
+    std::int64_t steps;
+    bool streams;
+};
+
+// Of blocks of so many bytes, for so many runs, `extent` along each.
+Tiles tiles_of(std::int64_t bytes, std::int64_t runs, std::int64_t extent, const Problem& problem) {
+    const std::int64_t streamed = even_tile(extent, kStreamedUnitBytes / (bytes * runs));
+    const bool streams = problem.context.large && streamed * bytes >= kStreamedRunBytes &&
+                         streamed * bytes * runs <= kStreamedUnitBytes;
+    return {streams ? streamed : even_tile(extent, kElementUnitBytes / (bytes * runs)), streams};
+}
+
 struct ElementTable final : Strategy {
     using Strategy::Strategy;
 
     bool match(const Problem& problem);
-    double cost(const Problem& problem) const override { return cycles_of(block.length, problem); }
+    double cost(const Problem&) const override { return cycles; }
     Schedule schedule(const Problem& problem) override;
     void run(const Call& call) const noexcept override;
     StrategyWords describe() const override {
@@ -68,6 +82,7 @@ struct ElementTable final : Strategy {
 private:
     Chain block;  // the innermost axes of the destination
     Chain others;  // those of the source that make the runs
+    double cycles = 0;  // per byte
     bool streams = false;
     std::int64_t ahead_steps = 1;
     std::vector<std::int32_t> offsets;
@@ -95,13 +110,18 @@ bool ElementTable::match(const Problem& problem) {
         both.insert(both.end(), pieces.positions.begin(), pieces.positions.end());
         const bool goes_on = k > 0 && !pieces.has(k - 1) && continues(loops[k - 1], run.length * itemsize);
         if (goes_on) both.push_back(k - 1);
-        const double now = cycles_of(run.length, problem) + cost_of_calls(both, problem);
+        const Tiles tiles = tiles_of(run.length * itemsize, pieces.length, goes_on ? loops[k - 1].extent : 1, problem);
+        const double work = cycles_of(run.length, problem) + scatter_cost(problem, tiles.streams);
+        const double now = work + cost_of_calls(both, problem);
         if (now > least) continue;
+        cycles = work;
+        streams = tiles.streams;
         least = now;
         block = run;
         others = std::move(pieces);
         taken = std::move(both);
         a = goes_on ? TiledLoop::covering(loops[k - 1]) : TiledLoop{1, 1, 0, run.length * itemsize};
+        a.tile = tiles.steps;
     }
     b.extent = b.tile = others.length;
     unit_step = block.length * itemsize;
@@ -112,10 +132,6 @@ Schedule ElementTable::schedule(const Problem& problem) {
     const std::vector<Loop>& loops = problem.loops;
     const PlanContext& context = problem.context;
     const std::int64_t step = block.length * b.extent * itemsize;  // bytes
-    const auto steps_of = [&](std::int64_t bytes) { return std::clamp<std::int64_t>(bytes / step, 1, a.extent); };
-    a.tile = steps_of(kStreamedUnitBytes);
-    streams = context.large && a.tile * block.length * itemsize >= kStreamedRunBytes && step * a.tile <= kStreamedUnitBytes;
-    if (!streams) a.tile = steps_of(kElementUnitBytes);
     const std::vector<std::int64_t> sources = row_offsets(block.positions, loops, &Loop::src_stride);
     offsets.assign(sources.begin(), sources.end());
     const std::vector<std::int64_t> run_sources = row_offsets(others.positions, loops, &Loop::src_stride);

@@ -10,11 +10,16 @@ namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kMaxElement = 16;  // bytes
+// Bytes of a source row of a matrix that is staged in parts, each of which reads little of many rows; and the cycles more per
+// byte that choose another strategy where there is one. (Zen 5, 40 to 60 MB: rows of 400 to 1200 bytes at 0.4 to 0.85 of what
+// runs reach, longer ones level, and matrices that are one part.)
+constexpr std::int64_t kShortStagedSource = 2048;
+constexpr double kPartsByte = 0.05;
 // Of a destination row, per pass over the source rows, in the caches; beyond them Processor says. Little there where rows
 // are short: more short rows of the destination make a page, and of the source whole tiles are prefetched.
 constexpr std::int64_t kPanelBytes = 512;
 constexpr std::int64_t kSmallPanelBytes = 128;
-constexpr std::int64_t kShortPanelRow = 4096;   // bytes, of the destination
+constexpr std::int64_t kShortPanelRow = 4096;  // bytes, of the destination
 constexpr std::int64_t kShortSourceRow = 1024;  // bytes
 // Panels whose rows end inside a line read up to a line's worth of rows that their neighbours read, too.
 constexpr std::int64_t kUnevenPanelBytes = kMaxPanelBytes - kLine;
@@ -81,6 +86,13 @@ struct TileTranspose final : ChainedTranspose {
     double cycles(std::int64_t columns, std::int64_t rows, const Kernels& kernels) const override {
         return tile_cycles(columns, rows, itemsize, kernels);
     }
+    double cost(const Problem& problem) const override {
+        const std::int64_t row = b.extent * itemsize;
+        const bool dense = !a_chained && a.dst_stride == row;
+        const bool in_parts = problem.context.large && dense && row <= kMaxStagedRowBytes && row_phases(problem) % kLine != 0 &&
+                              a.extent * itemsize <= kShortStagedSource && a.extent * row > problem.context.unit_bytes;
+        return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense) + (in_parts ? kPartsByte : 0);
+    }
     std::int64_t b_tiles() const override { return b.tiles() + (shifts_to_lines ? 1 : 0); }
     void run(const Call& call) const noexcept override;
     void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
@@ -94,8 +106,8 @@ struct TileTranspose final : ChainedTranspose {
         return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows", remark};
     }
 
-    bool by_lines = false;        // each line of the destination is stored once, by way of a stage
-    bool whole_lines = false;     // and its rows begin and end with lines
+    bool by_lines = false;  // each line of the destination is stored once, by way of a stage
+    bool whole_lines = false;  // and its rows begin and end with lines
     // Where the source's rows lie in few sets of the caches, kBlockLines lines of each row of a tile are read, then the next;
     // meanwhile those of the next such block are asked for, row after row. The offsets of the lines of a part of it.
     std::vector<std::int64_t> block_lines;
@@ -109,6 +121,14 @@ protected:
     std::int64_t rows_behind() const override { return by_lines ? kLine : 0; }
 
 private:
+    // All distances between rows of the destination, or-ed, but for those of a chain.
+    std::int64_t row_phases(const Problem& problem) const {
+        std::int64_t phases = a.dst_stride;
+        for (std::size_t k = 0; k < problem.loops.size(); ++k) {
+            if (!takes(k)) phases |= problem.loops[k].table ? 1 : problem.loops[k].dst_stride;
+        }
+        return phases;
+    }
     void run_blocks(const Call& call, const std::byte* src, const std::int64_t* source_rows, std::byte* dst, std::int64_t rows,
                     const std::byte* unit_after, KernelStores stores) const noexcept;
     std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
@@ -136,11 +156,8 @@ StoreMode TileTranspose::size(const Problem& problem) {
     const std::int64_t asked = context.variant.panel / kLine * kLine;
     const auto panel = [&](std::int64_t bytes) { return std::max(side, bytes / itemsize); };
     // Rows that all start at the same place of a line let tiles be shifted onto the lines.
-    std::int64_t phases = a.dst_stride;
+    std::int64_t phases = row_phases(problem);
     for (const std::int64_t offset : dst_rows) phases |= offset;
-    for (std::size_t k = 0; k < problem.loops.size(); ++k) {
-        if (!takes(k)) phases |= problem.loops[k].table ? 1 : problem.loops[k].dst_stride;
-    }
     const bool lines = phases % kLine == 0 && (context.dst_alignment | context.dst_offset) % itemsize == 0;
     const bool aligned = lines && (context.dst_alignment | context.dst_offset) % kLine == 0;
     const bool dense_rows = !a_chained && a.dst_stride == row;

@@ -115,6 +115,7 @@ Division divide(const Problem& problem) {
             if (!mixed || !whole_vectors || windows > most_gather_windows(kernels)) continue;
             const double longer = block > kLongBlockBytes && kernels.gather_windows == 1 ? kLongBlock : 1;
             double cycles = longer * gather_cycles(windows, kernels) + kRunCycles / static_cast<double>(run.length * itemsize);
+            cycles += scatter_cost(problem, run.length * itemsize >= kStreamedRunBytes);
             if (cycles >= best.cycles) continue;
             const std::int64_t all_rows = padded(rows, itemsize);
             cycles += tile_cycles(columns.length, all_rows, itemsize, kernels) * static_cast<double>(all_rows) /
