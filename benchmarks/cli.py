@@ -31,6 +31,9 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--resume", action="store_true", help="keep the cases that the output folder already has")
     p.add_argument("--compare", metavar="OLD.json", type=pathlib.Path, help="print what became slower or faster")
+    p.add_argument(
+        "--against", metavar="FOLDER", type=pathlib.Path, help="time the build installed there and this one, in turns"
+    )
     p.add_argument("--report", metavar="FILE.json", type=pathlib.Path, help="measure nothing, report on this file")
     p.add_argument("--out", type=pathlib.Path, default=HERE / "out", help="folder of the results")
     p.add_argument("--save", metavar="NAME", help="also write the report to benchmarks/results/NAME")
@@ -75,6 +78,11 @@ def main(arguments: list[str] | None = None) -> int:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         except (AttributeError, OSError) as error:
             print(f"--priority: {error}", file=sys.stderr)
+    if options.against:
+        from benchmarks import against
+
+        against.main(options, select(options, threads), threads)
+        return 0
     from benchmarks import results, runner
 
     if options.report:

@@ -188,3 +188,16 @@ def test_a_run_writes_and_resumes_its_results(tmp_path: Path) -> None:
     assert content["machine"]["versions"]["numpy"] == np.__version__
     assert "## Targets" in (tmp_path / "results.md").read_text()
     assert "no case matches" in run("--only", "nothing like this").stderr
+
+
+def test_builds_run_against_each_other() -> None:
+    import dnnmove
+
+    folder = Path(dnnmove.__file__).parent.parent
+    arguments = ["--against", str(folder), "--only", "^transpose/2d/256x512/f4$", "--seconds", "0.01"]
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "The same build" in done.stdout
+    assert done.stdout.count("transpose/2d/256x512/f4") == 1
+    assert "all: 1 cases" in done.stdout
