@@ -143,7 +143,7 @@ struct ElementBlock {
     };
     const std::int32_t* offsets;
     const Run* runs;
-    const std::int64_t* lines;  // offsets, one in every source line that all runs read
+    const std::int64_t* lines;  // offsets, about one in every source line that all runs read
     std::int32_t count;  // of elements
     std::int32_t run_count;
     std::int32_t line_count;  // 0: nothing is asked for

@@ -17,7 +17,7 @@ struct Problem;
 struct SourceBlocks {
     std::size_t loop = 0;            // of the problem: its steps go along the rows
     std::int64_t steps = 1;          // of it in a block
-    std::vector<std::int64_t> rows;  // where the rows of a block begin, in ascending order (bytes)
+    std::vector<std::int64_t> rows;  // where the rows of a block begin (bytes)
     std::int64_t run = 0;            // bytes of each
 
     std::int64_t lines_of_row() const { return run / kLine + 1; }

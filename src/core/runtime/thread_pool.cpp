@@ -52,7 +52,7 @@ constexpr std::int64_t kWakeTime = 50'000;
 constexpr std::int64_t kLeastWakeTime = 10'000;
 constexpr std::int64_t kMostWakeTime = 500'000;
 
-// Kernels keep a few tens of kilobytes on the stack, and strategies a stage of 160 at most.
+// Kernels keep a few tens of kilobytes on the stack, and strategies a stage of 160 at most: so does a calling thread.
 constexpr std::size_t kStackBytes = 512 * 1024;
 
 // The calls of one thread, as far as they followed each other without a pause.

@@ -22,11 +22,11 @@ constexpr std::int64_t kMostElements = 512;  // of a block: its table leaves the
 constexpr std::int64_t kFewElements = 16;  // of a block: of fewer the loops around it cost too much
 constexpr std::int64_t kMostInnermost = 32;  // steps of the innermost loop: longer ones are rows
 constexpr std::int64_t kLongPieceBytes = 512;  // of the source: longer ones gain nothing
-// Of either side: they leave a first-level cache by half; what is streamed has the second-level cache, and its runs a stage.
+// Of either side: they leave half of a first-level cache; what is streamed has the second-level cache, and its runs a stage.
 constexpr std::int64_t kElementUnitBytes = 16 * 1024;
 constexpr std::int64_t kStreamedUnitBytes = 32 * 1024;
 constexpr std::int64_t kStreamedRunBytes = 1024;  // shorter ones are not worth their two partial lines
-constexpr std::int64_t kAheadBytes = 4096;  // as much is copied before what is asked for is read
+constexpr std::int64_t kAheadBytes = 4096;  // of all runs: so much is copied between asking for a step's lines and its turn
 
 // The axes of the source beside a block of `run`: until its pieces are long, or a unit is.
 Chain pieces_beside(const Chain& run, const Problem& problem) {

@@ -89,7 +89,7 @@ struct TileTranspose final : ChainedTranspose {
     double cost(const Problem& problem) const override {
         const std::int64_t row = b.extent * itemsize;
         const bool dense = !a_chained && a.dst_stride == row;
-        const bool in_parts = problem.context.large && dense && row <= kMaxStagedRowBytes && row_phases(problem) % kLine != 0 &&
+        const bool in_parts = problem.context.large && dense && row <= kMaxStagedRowBytes && !rows_begin_lines(problem) &&
                               a.extent * itemsize <= kShortStagedSource && a.extent * row > problem.context.unit_bytes;
         return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense) + (in_parts ? kPartsByte : 0);
     }
@@ -121,13 +121,17 @@ protected:
     std::int64_t rows_behind() const override { return by_lines ? kLine : 0; }
 
 private:
-    // All distances between rows of the destination, or-ed, but for those of a chain.
+    // All distances between rows of the destination, or-ed; those of a chain once its table is there.
     std::int64_t row_phases(const Problem& problem) const {
         std::int64_t phases = a.dst_stride;
+        for (const std::int64_t offset : dst_rows) phases |= offset;
         for (std::size_t k = 0; k < problem.loops.size(); ++k) {
             if (!takes(k)) phases |= problem.loops[k].table ? 1 : problem.loops[k].dst_stride;
         }
         return phases;
+    }
+    bool rows_begin_lines(const Problem& problem) const {
+        return (row_phases(problem) | problem.context.dst_alignment | problem.context.dst_offset) % kLine == 0;
     }
     void run_blocks(const Call& call, const std::byte* src, const std::int64_t* source_rows, std::byte* dst, std::int64_t rows,
                     const std::byte* unit_after, KernelStores stores) const noexcept;
@@ -156,10 +160,8 @@ StoreMode TileTranspose::size(const Problem& problem) {
     const std::int64_t asked = context.variant.panel / kLine * kLine;
     const auto panel = [&](std::int64_t bytes) { return std::max(side, bytes / itemsize); };
     // Rows that all start at the same place of a line let tiles be shifted onto the lines.
-    std::int64_t phases = row_phases(problem);
-    for (const std::int64_t offset : dst_rows) phases |= offset;
-    const bool lines = phases % kLine == 0 && (context.dst_alignment | context.dst_offset) % itemsize == 0;
-    const bool aligned = lines && (context.dst_alignment | context.dst_offset) % kLine == 0;
+    const bool lines = row_phases(problem) % kLine == 0 && (context.dst_alignment | context.dst_offset) % itemsize == 0;
+    const bool aligned = rows_begin_lines(problem);
     const bool dense_rows = !a_chained && a.dst_stride == row;
     if (context.large && dense_rows && row <= kMaxStagedRowBytes && !aligned) {
         b.tile = b.extent;

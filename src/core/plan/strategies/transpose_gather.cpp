@@ -27,8 +27,8 @@ constexpr std::int64_t kStreamedRunBytes = 1024;  // shorter ones are not worth 
 constexpr std::int64_t kStageBytes = 32 * 1024;  // as much as a first-level cache holds
 constexpr std::int64_t kBlockBytes = 1024;  // of a gather's table, which is longer only where one step of its loop is
 constexpr double kRunCycles = 12;  // of a gather's call
-// A gather's block, and its table, which is as long as what it reads, repeats along a run; so many times as many cycles where
-// it is longer than this and hardly does. (Zen 5)
+// The pattern of a run repeats after so many bytes at most, and with it the gather's table; where it is longer, and a run
+// hardly repeats it, a gather takes so many times the cycles. (Zen 5)
 constexpr std::int64_t kLongBlockBytes = 512;
 constexpr double kLongBlock = 1.9;
 

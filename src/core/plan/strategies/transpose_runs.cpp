@@ -1,14 +1,14 @@
 // Transpose into runs: for what is to leave past the caches, where a transpose by itself would write rows of less than some
 // lines, all over the destination.
 //
-// A unit takes innermost axes of the source, its columns; those innermost in the destination, its rows; and as many steps as
-// there is room for of the next axis of the destination. It transposes, step by step, into a stage in the second-level cache,
-// where what follows in the destination lies together; then it streams each such run.
+// A unit takes innermost axes of the source, its columns; those innermost in the destination, its rows; as many steps as there
+// is room for of the next axis of the destination; and where the source goes on behind a row, some of that, too. It transposes,
+// step by step, into a stage in the second-level cache, where what follows in the destination lies together; then it streams
+// each such run.
 //
 //     source       x[i][j][p][s]   rows j, columns ps, steps i
 //     destination  y[p][i][s][j]   runs of p0: i0 (s0: j0 j1, s1: j0 j1), i1 (..); of p1: likewise
 #include <bit>
-#include <limits>
 
 #include "plan/chains.hpp"
 #include "plan/costs.hpp"
@@ -18,15 +18,18 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kMaxElement = 16;         // bytes
-constexpr std::int64_t kMostRowBytes = 512;      // longer rows are streamed as they are
-constexpr std::int64_t kLongPieceBytes = 1024;   // of the source: longer ones gain nothing
-constexpr std::int64_t kLeastRunBytes = 1024;    // shorter ones are not worth their two partial lines
-constexpr std::int64_t kLongRunBytes = 4096;
-constexpr std::int64_t kUnitBytes = 128 * 1024;   // a part of any second-level cache
+constexpr std::int64_t kMaxElement = 16;  // bytes
+constexpr std::int64_t kMostRowBytes = 512;  // of the destination: longer rows are streamed as they are
+constexpr std::int64_t kLongPieceBytes = 1024;  // of the source: longer ones gain nothing
+constexpr std::int64_t kLeastRunBytes = 1024;  // shorter ones are not worth their two partial lines
+constexpr std::int64_t kLongRunBytes = 4096;  // longer ones gain nothing
+// Of either side. (Zen 5, 1 MB of second-level cache: with half of it runs of 1.2 KB or pieces of 160 bytes were left of
+// some nests, 0.6 to 0.9 of the speed.)
+constexpr std::int64_t kUnitBytes = 128 * 1024;
 constexpr std::int64_t kStageBytes = 160 * 1024;  // with what lies between runs
-constexpr std::int64_t kStreamedPiece = 4 * kLine;
-constexpr double kStagedByte = 0.04;  // cycles
+constexpr std::int64_t kStreamedPiece = 4 * kLine;  // between what is asked for
+constexpr std::int64_t kMostOffsets = 4096;  // of a table: of columns, or of rows to ask for
+constexpr double kStagedByte = 0.04;  // cycles: into the stage and out of it
 
 struct TransposeRuns final : Strategy {
     using Strategy::Strategy;
@@ -38,8 +41,8 @@ struct TransposeRuns final : Strategy {
     Schedule schedule(const Problem& problem) override;
     void run(const Call& call) const noexcept override;
     StrategyWords describe() const override {
-        return {"transpose into runs", "parts of columns", "steps",
-                std::to_string(columns.length * a.tile) + " columns and " + std::to_string(rows.length) + " source rows, " +
+        return {"transpose into runs", "source parts", "steps",
+                std::to_string(columns.length * a.tile) + " columns, " + std::to_string(rows.length) + " rows, " +
                     std::to_string(run_starts.size() * other_steps.size()) + " runs of " + std::to_string(run_bytes) + " B"};
     }
     std::size_t memory() const override {
@@ -53,7 +56,8 @@ private:
         std::int64_t src;
         std::int64_t dst;
     };
-    bool takes_run(const Loop& loop) const { return loop.dst_stride < (b.extent == 1 ? run_bytes : b.dst_stride); }
+    // Does a loop of columns stay in a run? What lies in the destination outside of a run lies behind all of it.
+    bool stays_in_run(const Loop& loop) const { return loop.dst_stride < (b.extent == 1 ? run_bytes : b.dst_stride); }
 
     // Where step `k` of a unit of so many steps of b reads.
     std::int64_t source_of(std::int64_t k, std::int64_t steps) const {
@@ -62,14 +66,15 @@ private:
 
     Chain columns;  // whole loops; a is the one that goes on
     Chain rows;
-    Chain others;   // of the source, where it goes on behind rows
+    Chain others;  // of the source, where it goes on behind rows
     std::int64_t run_bytes = 0;  // of a whole tile of b
-    std::int64_t pitch = 0;      // of runs in the stage
-    std::vector<std::int64_t> dst_rows;    // of the columns, in the stage
+    std::int64_t pitch = 0;  // of runs in the stage
+    std::vector<std::int64_t> dst_rows;  // of the columns, in the stage
     std::vector<std::int64_t> run_starts;  // in the destination
     std::vector<Step> other_steps;
-    std::int64_t early_steps = 0;  // of a unit: what they read is asked for while the unit before leaves
-    SourceBlocks source;           // what they read
+    // Of a unit: what they read is asked for while the unit before leaves, and with each step what is so many later.
+    std::int64_t early_steps = 0;
+    SourceBlocks source;  // what they read
 };
 
 bool TransposeRuns::match(const Problem& problem) {
@@ -85,7 +90,7 @@ bool TransposeRuns::match(const Problem& problem) {
         along.add(k, loops);
         bytes *= loops[k].extent;
     }
-    std::size_t next = loops.size();
+    std::size_t next = loops.size();  // of the loops that a run has, so far
     while (next > 0 && !along.has(next - 1) && continues(loops[next - 1], rows.length * itemsize) &&
            rows.length * loops[next - 1].extent * itemsize <= kMostRowBytes) {
         rows.add(--next, loops);
@@ -99,10 +104,10 @@ bool TransposeRuns::match(const Problem& problem) {
     const auto unit = [&] { return others.length * columns.length * rows.length * itemsize; };
     std::int64_t piece = itemsize;
     for (const std::size_t k : along.positions) {
-        if (unit() * loops[k].extent > kUnitBytes) {
+        if (unit() * loops[k].extent > kUnitBytes || columns.length * loops[k].extent > kMostOffsets) {
             if (k >= next) return false;  // a run would be a part of what follows its rows, and leave no better than they
             a = TiledLoop::covering(loops[k]);
-            a.tile = even_tile(a.extent, kUnitBytes / unit());
+            a.tile = even_tile(a.extent, std::min(kUnitBytes / unit(), kMostOffsets / columns.length));
             taken.push_back(k);
             break;
         }
@@ -118,7 +123,7 @@ bool TransposeRuns::match(const Problem& problem) {
          k = problem.source_loop(piece)) {
         piece *= loops[k].extent;
         if (takes(k)) continue;
-        if (unit() * loops[k].extent > kUnitBytes || k + 1 == next) break;
+        if (unit() * loops[k].extent > kUnitBytes || (k + 1 == next && continues(loops[k], run))) break;
         others.add(k, loops);
         taken.push_back(k);
     }
@@ -128,6 +133,8 @@ bool TransposeRuns::match(const Problem& problem) {
         const std::int64_t wanted = (kLongRunBytes + run - 1) / run;
         b.tile = even_tile(b.extent, std::min(kUnitBytes / (unit() * a.tile), wanted));
     }
+    if ((others.length * b.tile + 1) / 2 * rows.length > kMostOffsets) return false;
+    unit_step = columns.length * rows.length * others.length * itemsize;
     run_bytes = run * b.tile;
     pitch = (run_bytes + kLine - 1) / kLine * kLine + kLine;
     return run_bytes >= kLeastRunBytes && unit() * a.tile * b.tile / run_bytes * pitch <= kStageBytes;
@@ -147,7 +154,7 @@ Schedule TransposeRuns::schedule(const Problem& problem) {
             for (std::size_t i = 0; !in_run && i < runs; ++i) run_starts.push_back(run_starts[i] + turn * dst_stride);
         }
     };
-    for (const std::size_t k : columns.positions) add(loops[k].extent, loops[k].dst_stride, takes_run(loops[k]));
+    for (const std::size_t k : columns.positions) add(loops[k].extent, loops[k].dst_stride, stays_in_run(loops[k]));
     add(a.tile, a.dst_stride, false);
     const std::vector<std::int64_t> sources = row_offsets(others.positions, loops, &Loop::src_stride);
     const std::vector<std::int64_t> places = row_offsets(others.positions, loops, &Loop::dst_stride);
@@ -158,7 +165,7 @@ Schedule TransposeRuns::schedule(const Problem& problem) {
     for (std::int64_t k = 0; k < early_steps; ++k) {
         for (const std::int64_t row : src_rows) source.rows.push_back(source_of(k, b.tile) + row);
     }
-    // A short last tile's rows are asked for in as many steps as a whole tile's.
+    // Of a tile with fewer rows than vectors have elements the kernel may ask for as many.
     src_rows.resize(src_rows.size() + static_cast<std::size_t>(kLine), src_rows.back());
     return {StoreMode::nontemporal};
 }
@@ -177,12 +184,12 @@ void TransposeRuns::run(const Call& call) const noexcept {
         const std::int64_t later = k + early_steps;
         call.kernels.transpose[log2](call.src() + source_of(k, steps), src_rows.data(),
                                      stage + k / steps * stage_step + k % steps * b.dst_stride, dst_rows.data(),
-                                     columns.length * a_steps, rows.length, {false, later < all},
+                                     columns.length * a_steps, rows.length, {false, later < all && !call.near},
                                      {call.src() + (later < all ? source_of(later, steps) : 0), src_rows.data()});
     }
     const std::int64_t bytes = b.extent == 1 ? run_bytes : steps * b.dst_stride;
     LinesAhead ahead(&source);
-    ahead.start(call.next.src != call.unit.src ? call.base + call.next.src : nullptr);
+    ahead.start(!call.near && call.next.src != call.unit.src ? call.base + call.next.src : nullptr);
     const std::int64_t pieces = static_cast<std::int64_t>(other_steps.size()) * runs *
                                 ((bytes + kStreamedPiece - 1) / kStreamedPiece);
     const std::int64_t lines = (source.lines() + pieces - 1) / pieces;
