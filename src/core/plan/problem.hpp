@@ -70,9 +70,9 @@ double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& probl
 // estimates of kernels that move element after element leave out.
 double far_cost(const Problem& problem, const Loop& loop);
 
-// Likewise for what is written into many places of a destination that fills most of the last-level cache, unless it leaves by
-// long runs: every line of it is read first, when it is needed.
-inline double scatter_cost(const Problem& problem, bool streams) { return problem.context.large && !streams ? 0.1 : 0; }
+// Likewise for what is written into many places of a destination beyond the caches, unless it leaves by long runs: every line
+// of it is read first, when it is needed.
+inline double scatter_cost(const Problem& problem, bool streams) { return problem.context.beyond_cache && !streams ? 0.1 : 0; }
 
 // Offsets, by `stride`, of every step of a chain of loops, the first innermost.
 std::vector<std::int64_t> row_offsets(const std::vector<std::size_t>& positions, const std::vector<Loop>& loops,
