@@ -5,7 +5,7 @@
 
 Each build runs in a process of its own, on arrays of its own. They take turns, in either order, and what counts is
 the fastest quarter of each one's samples, of its better visit: on a shared machine two runs one after the other differ
-more than two engines do. Against itself a build is at 0.96 to 1.04 per class, and single cases scatter.
+more than two engines do. What a build shows against itself is what remains of the machine.
 """
 
 from __future__ import annotations

@@ -88,6 +88,7 @@ def cubes() -> list[Case]:
     cases = [permute("3d", (256, 256, 256), o, "f4", quick=o == (2, 0, 1)) for o in orders]
     cases += [permute("3d", (256, 256, 256), (2, 0, 1), d) for d in ("i1", "i2", "f8")]
     cases += [permute("3d", (201, 255, 323), o, "f4") for o in ((2, 0, 1), (2, 1, 0), (0, 2, 1))]
+    cases += [permute("batches", (2000, 50, 130), (0, 2, 1), "f4"), permute("batches", (3000, 33, 77), (0, 2, 1), "f8")]
     cases += [permute("4d", (96, 75, 75, 96), (3, 2, 1, 0), d, quick=d == "f4") for d in ("i1", "f4", "f8")]
     cases += [permute("4d", (64, 48, 80, 33), (2, 0, 3, 1), d) for d in ("i2", "f4")]
     return cases
