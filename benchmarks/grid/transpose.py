@@ -69,6 +69,8 @@ def rectangles() -> list[Case]:
         for shape in shapes
         for dtype in ("i1", "i2", "f4", "f8")
     ]
+    # Destination rows that lie in one set of a first-level cache, and such that do not.
+    cases += [two_d(4096, 256, "f4"), two_d(257, 4000, "f4"), two_d(2048, 512, "i2"), two_d(4096, 1000, "i1")]
     big = [(16320, 8000, "i1"), (8128, 8000, "i2"), (6080, 5952, "f4"), (4160, 4032, "f8")]
     return cases + [two_d(*shape, quick=True) for shape in big]
 
