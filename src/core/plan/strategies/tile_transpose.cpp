@@ -46,8 +46,8 @@ constexpr std::int64_t kSetLines = 12;
 
 // Of bytes, and of 2 bytes in aligned rows, whose lines are done with once they are written: their tiles take longer over each
 // line. (Zen 5, 1000 rows of the source, 1 to 4 MB: with 16 lines of one set tiles of bytes ran at 1.1 to 1.3 times the speed
-// of staged panels, of 2 bytes at 1.2, in rows that are not aligned at 0.75, of 4 bytes at 0.55 to 0.75; with 32, at 0.75 of
-// bytes and 0.55 of 2 bytes.)
+// of staged panels, of 2 bytes at 1.2, in rows that are not aligned at 0.75, of 4 bytes at 0.55 to 0.75; with 32, of bytes at
+// 0.65 to 0.75, of 2 bytes at 0.35 to 0.55.)
 constexpr std::int64_t kNarrowSetLines = 16;
 
 // How many of the lines that `rows` rows with this pitch have at one place, a line of each or, where rows are not aligned,
