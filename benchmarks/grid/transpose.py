@@ -185,7 +185,7 @@ def outer_extents() -> list[Case]:
 
 
 def sources() -> list[Case]:
-    """Inputs that no allocator would hand out: pitched, misaligned, reversed, every second element."""
+    """Inputs that begin inside a line, are pitched, misaligned, reversed, or every second element."""
     cases = []
     for dtype in ("i1", "f4"):
         itemsize = dtype_of(dtype).itemsize
@@ -210,6 +210,17 @@ def sources() -> list[Case]:
             add("every-second-row", Source(steps=(2, 1)), rows=True)
             add("every-second-column", Source(steps=(1, 2)), quick=dtype == "f4")
             add("minus-two", Source(steps=(1, -2)))
+    # Large arrays of NumPy begin 16 bytes into a line.
+    for shape, dtype in (
+        ((1500, 512), "f4"),
+        ((1024, 1024), "f4"),
+        ((4000, 4000), "f4"),
+        ((1008, 1008), "f8"),
+        ((6016, 6016), "i2"),
+        ((1000, 1024), "i1"),
+        ((2100, 2048), "c16"),
+    ):
+        cases.append(permute("source", shape, (1, 0), dtype, "numpy", source=Source(offset=16), out_offset=16))
     cases.append(permute("source", (32, 256, 32, 32), (0, 2, 3, 1), "f4", "stride-4096"))
     cases.append(permute("source", (64, 128, 64, 64), (1, 0, 2, 3), "f4", "stride-16384", targets=("rows",)))
     return cases

@@ -168,3 +168,33 @@ TEST_CASE("shuffles whose blocks begin and end anywhere in a line are copied") {
         }
     });
 }
+
+TEST_CASE("transposes whose source begins anywhere in a line are copied") {
+    testing::each_round(8, 2, [](std::mt19937& random, int) {
+        const auto pick = [&](std::int64_t low, std::int64_t high) {
+            return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+        };
+        for (std::int64_t itemsize = 1; itemsize <= 16; itemsize *= 2) {
+            const std::int64_t pitch = 64 * pick(16, 24);
+            const std::int64_t columns = (pitch - pick(0, 1) * 64) / itemsize - pick(0, 1);
+            const std::int64_t rows = pick(1, 200);
+            // Dense and with gaps, and with columns of two loops, whose rows in the destination no stride describes.
+            const std::int64_t gap = itemsize * pick(0, 3);
+            Problem problem;
+            problem.nest = {{{rows, pitch, itemsize}, {columns, itemsize, rows * itemsize + gap}}, 0, 0, itemsize};
+            problem.dst_bytes = columns * (rows * itemsize + gap);
+            if (columns % 4 == 0 && random() % 3 == 0) {
+                const std::int64_t half = columns / 4;
+                const std::int64_t row = rows * itemsize + gap;
+                problem.nest.loops = {{4, half * itemsize, row}, {rows, pitch, itemsize}, {half, itemsize, 4 * row}};
+            }
+            for (const bool large : {false, true}) {
+                for (std::int64_t begin = 0; begin < 64; begin += random() % 8 == 0 ? 1 : itemsize) {
+                    problem.nest.src_offset = begin;
+                    problem.src_bytes = begin + rows * pitch;
+                    check(problem, dnnmove::best_isa(), large, pick(0, 1) * pick(0, 64), random);
+                }
+            }
+        }
+    });
+}

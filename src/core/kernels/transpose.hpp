@@ -2,6 +2,8 @@
 // stage, out of which whole lines are stored.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/tile.hpp"
 
 namespace dnnmove {
@@ -187,29 +189,45 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
     }
 }
 
-// Columns that are staged at a time, at most: their rows of a panel, and what is read for them, stay in the first-level cache.
-inline constexpr int kMaxStagedColumns = 32;
+// Columns that are staged at a time: their rows of a panel, and what is read for them, stay in the first-level cache.
+//   Streamed, a line of each row of the source, or half of one: what comes from memory is asked for row by row.
+//   Through the caches, by vectors of a line, up to four lines of so many rows as a tile has, then of the next: what comes from
+//   another cache comes sooner where lines follow each other. (Zen 5, rows that share cache sets, 1 to 8 MB: 1.1 to 1.8 times
+//   the speed of a line of each row, four lines of wide elements and two of narrow ones; bytes are level or slower.)
+template <class Simd, int width>
+struct StagedColumns {
+    static constexpr int kSide = Simd::kBytes / width;
+    static constexpr bool kGroups = Simd::kBytes == kLine && width > 1;
+    static constexpr int kStreamed = std::max(kSide, std::min<int>(kLine / width, 32));
+    static constexpr int kCached = kGroups ? std::min<int>(4 * kLine / width, 64) : kStreamed;
+    static constexpr int kMost = std::max(kStreamed, kCached);
+};
 
-// Transposes panels of a tile's columns into a staging buffer and writes whole lines of every row out of it: of each row of the
-// source a line at a time, or half of one. (Ice Lake: with prefetches between the tiles, or some lines written after each, it
-// takes up to 1.6 times as long; without non-temporal stores, twice.)
+// Transposes panels of a tile's columns into a staging buffer and writes whole lines of every row out of it. (Ice Lake,
+// streamed: with prefetches between the tiles, or some lines written after each, it takes up to 1.6 times as long; without
+// non-temporal stores, twice.)
 template <class Simd, int width>
 void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                      std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, KernelStores stores,
                      RowsAhead ahead) noexcept {
-    using Panel = Cover<Simd, width>;
+    using Columns = StagedColumns<Simd, width>;
     constexpr std::int64_t kPitch = kMaxPanelBytes + kLine;  // bytes; not a power of two: spreads the cache sets
-    constexpr int kLineColumns = kLine / width < kMaxStagedColumns ? kLine / width : kMaxStagedColumns;
-    constexpr int kColumns = kLineColumns > Panel::kSide ? kLineColumns : Panel::kSide;
-    alignas(64) std::byte stage[kColumns * kPitch];
-    std::int64_t stage_rows[kColumns];
-    for (int i = 0; i < kColumns; ++i) stage_rows[i] = i * kPitch;
-    for (std::int64_t i = 0; i < rows_out; i += kColumns) {
-        const std::int64_t rows = rows_out - i < kColumns ? rows_out - i : kColumns;
-        Panel::template cover<false, false>(src + i * width, src_rows, stage, stage_rows, rows, rows_in,
-                                            {src + i * width, src_rows}, stores.own_rows);
+    alignas(64) std::byte stage[Columns::kMost * kPitch];
+    std::int64_t stage_rows[Columns::kMost];
+    for (int i = 0; i < Columns::kMost; ++i) stage_rows[i] = i * kPitch;
+    const bool groups = Columns::kGroups && !stores.nontemporal;
+    const std::int64_t columns = stores.nontemporal ? Columns::kStreamed : Columns::kCached;
+    for (std::int64_t i = 0; i < rows_out; i += columns) {
+        const std::int64_t rows = std::min(rows_out - i, columns);
+        for (std::int64_t j = 0; j < rows_in;) {
+            const bool last = !groups || rows_in - j < 2 * Columns::kSide;  // with what is left of the rows
+            const std::int64_t now = last ? rows_in - j : Columns::kSide;
+            Cover<Simd, width>::template cover<false, false>(src + i * width, src_rows + j, stage + j * width, stage_rows, rows,
+                                                             now, {src + i * width, src_rows + j}, stores.own_rows);
+            j += now;
+        }
         stream_panel<Simd>(stage, kPitch, dst, dst_rows + i, rows, rows_in * width, owned * width, first, stores.nontemporal,
-                           {ahead.src + i * width, ahead.rows}, rows_in);
+                           {ahead.src + i * width, ahead.rows}, groups ? 0 : rows_in);
     }
 }
 

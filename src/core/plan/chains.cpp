@@ -109,7 +109,7 @@ Schedule ChainedTranspose::schedule(const Problem& problem) {
         result.src_shift = (1 - a.extent) * a.src_stride;
         result.dst_shift = (1 - a.extent) * a.dst_stride;
     }
-    if (!a_chained) dst_rows = multiples(a.dst_stride, a.tile);
+    if (!a_chained) dst_rows = multiples(a.dst_stride, a.tile + columns_before());
     if (!b_chained) src_rows = multiples(b.src_stride, b.tile + rows_behind());
     // A short last tile's rows are prefetched in as many steps as a whole tile's.
     if (b_chained) src_rows.resize(src_rows.size() + static_cast<std::size_t>(b.tile + kLine));

@@ -42,6 +42,8 @@ protected:
     virtual StoreMode size(const Problem& problem) = 0;
     // Of source rows that a call may read, or ask for, behind its tile.
     virtual std::int64_t rows_behind() const { return kLine; }
+    // Of destination rows that the first tile may have besides its own.
+    virtual std::int64_t columns_before() const { return 0; }
 
     // All distances between source rows, or-ed: a power of two that divides this divides each.
     std::int64_t pitches() const;

@@ -34,6 +34,8 @@ constexpr std::int64_t kRowGroup = 16;
 constexpr std::int64_t kLeastGroupedRun = 256;
 constexpr std::int64_t kMostGroupedRun = 512;
 constexpr std::int64_t kHugePage = 2 << 20;  // bytes
+// Rows of the source from which tiles of columns begin with their lines, which arrays of NumPy seldom do by themselves.
+constexpr std::int64_t kLongColumns = 1024;  // bytes
 // Prefetch distances along the rows of the source, in bytes. From memory: less far of many rows at once, as all that was
 // asked for waits in the second-level cache. From the last-level cache: the end of the next tile, because the line of
 // its start may have been read with this one.
@@ -49,6 +51,9 @@ constexpr std::int64_t kSetLines = 12;
 // of staged panels, of 2 bytes at 1.2, in rows that are not aligned at 0.75, of 4 bytes at 0.55 to 0.75; with 32, of bytes at
 // 0.65 to 0.75, of 2 bytes at 0.35 to 0.55.)
 constexpr std::int64_t kNarrowSetLines = 16;
+
+// Of a panel's source, which is read a line of each row at a time.
+constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
 
 // How many of the lines that `rows` rows with this pitch have at one place, a line of each or, where rows are not aligned,
 // two, lie in the same set of a first-level cache: one of 64 sets, as all have.
@@ -134,10 +139,14 @@ struct TileTranspose final : ChainedTranspose {
     // The destination's rows start inside a line, all at the same place: tiles are shifted so that
     // all but the first start with a line, and there may be one more.
     bool shifts_to_lines = false;
+    // The source's rows start inside a line, all at the same place: tiles of columns but the first begin with lines, and that one
+    // has also what comes before the first line.
+    bool begins_with_lines = false;
 
 protected:
     StoreMode size(const Problem& problem) override;
     std::int64_t rows_behind() const override { return by_lines ? kLine : 0; }
+    std::int64_t columns_before() const override { return begins_with_lines ? kLine / itemsize : 0; }
 
 private:
     // All distances between rows of the destination, or-ed; those of a chain once its table is there.
@@ -152,9 +161,25 @@ private:
     bool rows_begin_lines(const Problem& problem) const {
         return (row_phases(problem) | problem.context.dst_alignment | problem.context.dst_offset) % kLine == 0;
     }
-    void run_blocks(const Call& call, const std::byte* src, const std::int64_t* source_rows, std::byte* dst, std::int64_t rows,
-                    const std::byte* unit_after, KernelStores stores) const noexcept;
+    // What a kernel call covers: a tile, or columns of one.
+    struct Tile {
+        const std::byte* src;
+        const std::int64_t* src_rows;
+        std::byte* dst;
+        const std::int64_t* dst_rows;
+        std::int64_t columns;
+        std::int64_t rows;
+        KernelStores stores;  // of tiles
+        RowsAhead ahead;
+        const std::byte* next;  // the next unit's source
+    };
+    [[gnu::always_inline]] inline void run_tile(const Call& call, const Tile& tile) const noexcept;
+    [[gnu::noinline]] void run_first(const Call& call, Tile tile, std::int64_t before) const noexcept;
+    void run_blocks(const Call& call, const Tile& tile) const noexcept;
+    StoreMode choose_tiles(const Problem& problem);
     std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
+    bool tile_loses_lines(bool aligned) const;
+    bool panel_loses_lines(std::int64_t rows) const;
 };
 
 // Bytes that a staged unit reads along each source row where it reads them by groups; 0 where it does not. A line of every
@@ -172,7 +197,28 @@ std::int64_t TileTranspose::grouped_run(std::int64_t row, const Kernels& kernels
     return 0;
 }
 
+// Does the first-level cache lose lines that a tile of vectors of a line writes before the next tile of their rows comes? Then
+// panels are staged, and each line stored once. (Not by shorter vectors, which share lines anyway: it takes them 2.5 times the
+// instructions.)
+bool TileTranspose::tile_loses_lines(bool aligned) const {
+    const std::int64_t room = itemsize == 1 || (itemsize == 2 && aligned) ? kNarrowSetLines : kSetLines;
+    return lines_in_one_set(std::abs(a.dst_stride), kLine / itemsize, aligned) > room;
+}
+
+// And lines of a panel's source that came without being asked for, with those before them? A stage reads them together. (Zen 5,
+// 1 to 8 MB, 64 rows of elements of 8 bytes: with all in one set 1.2 to 1.6 times the speed of tiles, with 32 of them 0.65;
+// elements of 4 and 16 bytes level or slower, and rows of the destination that begin at different places of a line 0.75.)
+bool TileTranspose::panel_loses_lines(std::int64_t rows) const {
+    return itemsize == 8 && !b_chained && lines_in_one_set(std::abs(b.src_stride), rows, true) > kSourceSetLines;
+}
+
 StoreMode TileTranspose::size(const Problem& problem) {
+    const StoreMode stores = choose_tiles(problem);
+    begins_with_lines = stores != StoreMode::staged && pitches() % kLine == 0 && a.extent * itemsize >= kLongColumns;
+    return stores;
+}
+
+StoreMode TileTranspose::choose_tiles(const Problem& problem) {
     const PlanContext& context = problem.context;
     const std::int64_t side = context.kernels->vector_bytes / itemsize;
     const std::int64_t row = b.extent * itemsize;  // contiguous bytes of a destination row
@@ -226,18 +272,33 @@ StoreMode TileTranspose::size(const Problem& problem) {
         shifts_to_lines = lines && !aligned;
         return StoreMode::nontemporal;
     }
-    // A first-level cache that cannot hold the lines that a tile writes loses them before the next tile of their rows
-    // comes: panels are staged, and each line stored once. (Not by shorter vectors, which share lines anyway: it takes
-    // them 2.5 times the instructions.)
-    const std::int64_t room = itemsize == 1 || (itemsize == 2 && aligned) ? kNarrowSetLines : kSetLines;
-    by_lines = context.kernels->vector_bytes == kLine && !a_chained && row >= 1024 &&
-               lines_in_one_set(std::abs(a.dst_stride), side, aligned) > room;
-    whole_lines = by_lines && aligned;
     const std::int64_t chosen = asked == 0 ? kPanelBytes : asked;
+    by_lines = context.kernels->vector_bytes == kLine && !a_chained && row >= 1024 &&
+               (tile_loses_lines(aligned) || (lines && panel_loses_lines(std::min(b.extent, panel(chosen)))));
+    whole_lines = by_lines && aligned;
     const std::int64_t staged = aligned ? std::min(chosen, kMaxPanelBytes) : kUnevenPanelBytes;
     b.tile = std::min(b.extent, panel(by_lines ? staged : chosen));
     a.tile = std::min(a.extent, panel(512));
     return StoreMode::cached;
+}
+
+void TileTranspose::run_tile(const Call& call, const Tile& tile) const noexcept {
+    const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    if (by_lines) {
+        const std::int64_t left = b.extent - call.unit.b_tile * b.tile;
+        const std::int64_t readable = whole_lines ? tile.rows : std::min(left, b.tile + extra_rows(itemsize));
+        call.kernels.transpose_lines[width](tile.src, tile.src_rows, tile.dst, tile.dst_rows, tile.columns, readable, tile.rows,
+                                            call.unit.b_tile == 0, call.stores(), tile.ahead);
+        return;
+    }
+    if (!block_lines.empty()) return run_blocks(call, tile);
+    for (std::int64_t j = 0; j < tile.rows;) {
+        const bool last = row_group == 0 || tile.rows - j < 2 * row_group;  // with what is left of the rows
+        const std::int64_t group = last ? tile.rows - j : row_group;
+        call.kernels.transpose[width](tile.src, tile.src_rows + j, tile.dst + j * itemsize, tile.dst_rows, tile.columns, group,
+                                      tile.stores, {tile.ahead.src, tile.ahead.rows + j});
+        j += group;
+    }
 }
 
 void TileTranspose::run(const Call& call) const noexcept {
@@ -252,53 +313,58 @@ void TileTranspose::run(const Call& call) const noexcept {
     const std::int64_t start = start_of(unit.b_tile);
     const std::int64_t rows = std::min((unit.b_tile + 1) * b.tile - shift, b.extent) - start;
     if (rows <= 0) return;
-    const std::int64_t columns = a.steps(call.unit.a_tile);
     const std::byte* const src = base + unit.src + moved(unit.b_tile) * b.src_stride;
-    std::byte* const dst = call_dst + moved(unit.b_tile) * itemsize;
-    const std::int64_t* const source_rows = src_rows_at(start);
-    const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    // Columns before the source's first line belong to the first tile, apart from its own.
+    const std::int64_t before = begins_with_lines ? (-into_line(src - unit.a_tile * a.src_step()) & (kLine - 1)) / itemsize : 0;
+    const std::int64_t shift_of_columns = unit.a_tile == 0 ? 0 : before;
+    const std::int64_t columns = std::min(a.tile + before, a.extent - unit.a_tile * a.tile) - shift_of_columns;
+    if (columns <= 0) return;
+    Tile tile{src + shift_of_columns * itemsize,
+              src_rows_at(start),
+              call_dst + moved(unit.b_tile) * itemsize,
+              dst_rows_of(unit) + shift_of_columns,
+              columns,
+              rows,
+              // What lies before a row's first line must not be streamed: a vector there is not aligned.
+              {mode == StoreMode::nontemporal && (before_row == 0 || start != 0), !near && row_group == 0},
+              {},
+              base + next.src + moved(next.b_tile) * b.src_stride};
     // Long source rows are prefetched along; of short ones the next unit's.
     const bool cached = mode == StoreMode::cached;
     const std::int64_t far = b.tile > kManyRows ? kManyAheadBytes : kAheadBytes;
     const bool continued = next.a_tile == unit.a_tile + 1 && next.b_tile == unit.b_tile;
     const bool along = continued || columns * itemsize > 2 * (cached ? kCachedAheadBytes : kAheadBytes);
-    const RowsAhead ahead = along ? RowsAhead{src + (cached ? kCachedAheadBytes : far), source_rows}
-                                  : RowsAhead{base + next.src + moved(next.b_tile) * b.src_stride,
-                                              src_rows_at(std::min(start_of(next.b_tile), b.extent))};
-    if (by_lines) {
-        const std::int64_t left = b.extent - unit.b_tile * b.tile;
-        kernels.transpose_lines[width](src, source_rows, dst, dst_rows_of(unit), columns,
-                                       whole_lines ? rows : std::min(left, b.tile + extra_rows(itemsize)), rows,
-                                       unit.b_tile == 0, call.stores(), ahead);
-        return;
-    }
-    // What lies before a row's first line must not be streamed: a vector there is not aligned.
-    const KernelStores of_tile{mode == StoreMode::nontemporal && (before_row == 0 || start != 0), !near && row_group == 0};
-    if (!block_lines.empty()) {
-        return run_blocks(call, src, source_rows, dst, rows, base + next.src + moved(next.b_tile) * b.src_stride, of_tile);
-    }
-    for (std::int64_t j = 0; j < rows;) {
-        const bool last = row_group == 0 || rows - j < 2 * row_group;  // with what is left of the rows
-        const std::int64_t group = last ? rows - j : row_group;
-        kernels.transpose[width](src, source_rows + j, dst + j * itemsize, dst_rows_of(unit), columns, group, of_tile,
-                                 {ahead.src, ahead.rows + j});
-        j += group;
-    }
+    tile.ahead = along ? RowsAhead{tile.src + (cached ? kCachedAheadBytes : far), tile.src_rows}
+                       : RowsAhead{tile.next, src_rows_at(std::min(start_of(next.b_tile), b.extent))};
+    if (before != 0 && unit.a_tile == 0) return run_first(call, tile, std::min(before, columns));
+    run_tile(call, tile);
+}
+
+// `before` columns, then those that begin with lines.
+void TileTranspose::run_first(const Call& call, Tile tile, std::int64_t before) const noexcept {
+    Tile first = tile;
+    first.columns = before;
+    first.next = tile.src + before * itemsize;
+    run_tile(call, first);
+    tile.src += before * itemsize;
+    tile.dst_rows += before;
+    tile.ahead.src += before * itemsize;
+    tile.columns -= before;
+    if (tile.columns > 0) run_tile(call, tile);
 }
 
 // A line's worth of columns at a time, with each the part of the next block that they are of theirs.
-void TileTranspose::run_blocks(const Call& call, const std::byte* src, const std::int64_t* source_rows, std::byte* dst,
-                               std::int64_t rows, const std::byte* unit_after, KernelStores stores) const noexcept {
+void TileTranspose::run_blocks(const Call& call, const Tile& tile) const noexcept {
     const std::int64_t line_steps = kLine / itemsize;
-    const std::int64_t columns = a.steps(call.unit.a_tile);
     const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
-    for (std::int64_t i = 0; i < columns; i += line_steps) {
+    for (std::int64_t i = 0; i < tile.columns; i += line_steps) {
         const std::int64_t part = i / line_steps % kBlockLines;
         const std::int64_t after = i + (kBlockLines - part) * line_steps;
-        const std::byte* block = after < columns ? src + after * itemsize : unit_after;
+        const std::byte* block = after < tile.columns ? tile.src + after * itemsize : tile.next;
         block += part * (b.tile / kBlockLines) * b.src_stride;
-        call.kernels.transpose[width](src + i * itemsize, source_rows, dst, dst_rows_of(call.unit) + i,
-                                      std::min(line_steps, columns - i), rows, stores, {block, block_lines.data()});
+        call.kernels.transpose[width](tile.src + i * itemsize, tile.src_rows, tile.dst, tile.dst_rows + i,
+                                      std::min(line_steps, tile.columns - i), tile.rows, tile.stores,
+                                      {block, block_lines.data()});
     }
 }
 
