@@ -141,6 +141,42 @@ TEST_CASE("a call waits for no worker of another call") {
     CHECK(entered);
 }
 
+namespace {
+
+// Whoever takes a worker's first chunk goes on when all others are done.
+struct StandsStill {
+    std::atomic<std::uint32_t> done{0};
+    std::atomic<bool> all_but_one{false};
+    std::atomic<bool> in_time{true};
+    std::thread::id caller;
+
+    static void body(void* context, Participant& participant) noexcept {
+        auto& call = *static_cast<StandsStill*>(context);
+        bool first = std::this_thread::get_id() != call.caller;
+        for (std::uint32_t chunk = 0; participant.take(chunk); first = false) {
+            if (first && !wait_for(call.all_but_one)) call.in_time.store(false);
+            if (++call.done == participant.chunks() - 1) call.all_but_one.store(true);
+        }
+        // Alone: there is nobody to wait for.
+        call.all_but_one.store(true);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the last chunk of a thread that stands still is done by another") {
+    ThreadPool pool(1);
+    for (const std::uint32_t chunks : {2U, 4U, 5U, 64U}) {
+        for (int round = 0; round < 20; ++round) {
+            StandsStill call;
+            call.caller = std::this_thread::get_id();
+            pool.run(2, chunks, true, StandsStill::body, &call);
+            CHECK(call.done.load() == chunks);
+            CHECK(call.in_time.load());
+        }
+    }
+}
+
 // Threads of another library: `parts` of them, of which the first is the caller.
 bool with_threads(std::size_t parts, void (*part)(std::int64_t, std::int64_t, void*), void* context) noexcept {
     std::vector<std::thread> others;
@@ -284,7 +320,7 @@ TEST_CASE("a worker in debt rests longer each time") {
     WorkerAccount account;
     std::int64_t now = 1000 * kMilli;
     account.book(50 * kMilli, now);  // credit is bounded
-    account.book(-2 * kMilli, now);
+    account.book(-4 * kMilli, now);
     CHECK(!account.rests(now));
     const auto rest_after_debt = [&](std::int64_t debt) {
         account.book(-debt, now);

@@ -6,7 +6,7 @@
 //   awake ----------> offered ----------------------> running ----------> awake
 //     |  ^               |  the caller has finished and takes the offer back
 //     v  +---------------+
-//   asleep: in a futex, until an offer wakes it
+//   asleep: in a futex, until an offer wakes it. One whose offer was taken back before it came is coming, until it looks.
 //
 // The caller does chunks itself until none is left, takes back what no worker has begun, and waits only for chunks
 // that are being done. Three things cost time all the same, and all are bounded here:
@@ -34,7 +34,7 @@
 namespace dnnmove {
 namespace {
 
-enum State : std::uint32_t { kAwake, kAsleep, kOffered, kRunning };
+enum State : std::uint32_t { kAwake, kAsleep, kComing, kOffered, kRunning };
 
 // All times in nanoseconds.
 // An idle worker spins so long before it sleeps: calls in a loop find it awake.
@@ -43,10 +43,14 @@ constexpr std::int64_t kIdleSpin = 100'000;
 constexpr std::int64_t kEagerSpin = 20'000;
 // A spinning worker that sees the clock jump so far has lost its processor to somebody else.
 constexpr std::int64_t kLostProcessor = 50'000;
+// A worker that misses offers for so long has lost its processor once more.
+constexpr std::int64_t kLostWorker = 500'000;
 // A caller that takes so much longer than its workers for as much has lost its processor.
 constexpr std::int64_t kLostCaller = 300'000;
 // So long a caller spins for chunks that are being done, before it sleeps until they are.
 constexpr std::int64_t kFinishSpin = 15'000;
+// So long a thread leaves another its last chunk.
+constexpr std::int64_t kSparing = 3'000;
 // What waking a worker takes, before it has been seen here, and the bounds of what is believed.
 constexpr std::int64_t kWakeTime = 50'000;
 constexpr std::int64_t kLeastWakeTime = 10'000;
@@ -72,6 +76,7 @@ struct alignas(128) ThreadPool::Worker {
     Participant::Job* job = nullptr;
     std::size_t index = 0;    // as a participant
     bool was_asleep = false;
+    bool was_coming = false;
     bool woken = false;       // for sure: by the caller itself
     // Some kernels wake it on its caller's processor, where it waits until the call is over. Once that has happened, it is
     // kept off that one while it is awake.
@@ -79,7 +84,8 @@ struct alignas(128) ThreadPool::Worker {
     KeptOff kept_off;
     Worker* wakes[2] = {};  // who sleeps and has an offer, too: a tree, so that nobody wakes them all
     int caller_cpu = -1;
-    std::int64_t offered_at = 0;  // ns
+    std::int64_t offered_at = 0;  // ns; of one that is coming, the first offer that it missed
+    std::int64_t charged_at = 0;  // ns; when it was last booked for that
     // Of the call that has taken it:
     std::int64_t done = 0;  // chunks
     std::int64_t took = 0;  // ns
@@ -95,6 +101,7 @@ struct Participant::Job {
     ThreadPool::Body body;
     void* context;
     std::uint32_t chunks;
+    bool spares = false;  // the last chunk of a thread at work
     std::size_t participants = 1;
     std::size_t awake = 1;      // participants [1, awake) were awake when the call began
     std::size_t offered = 1;    // participants [1, offered) have an offer
@@ -114,6 +121,11 @@ struct Participant::Job {
         return guests != nullptr ? guests[index] : workers[index]->range;
     }
 
+    // Has this participant begun?
+    bool works(std::size_t index) noexcept {
+        return index == 0 || workers[index]->state.load(std::memory_order_relaxed) == kRunning;
+    }
+
     // Offers to participants [offered, end).
     void offer(std::size_t end, std::int64_t now) noexcept {
         pending.fetch_add(static_cast<std::uint32_t>(end - offered), std::memory_order_relaxed);
@@ -130,11 +142,13 @@ struct Participant::Job {
             worker.job = this;
             worker.index = i;
             worker.caller_cpu = cpu;
-            worker.offered_at = now;
             worker.wakes[0] = sleeper(2 * place + 1);
             worker.wakes[1] = sleeper(2 * place + 2);
             worker.woken = place <= 2;
-            worker.was_asleep = worker.state.load(std::memory_order_acquire) == kAsleep;
+            const std::uint32_t before = worker.state.load(std::memory_order_acquire);
+            worker.was_asleep = before == kAsleep;
+            worker.was_coming = before == kComing;
+            if (!worker.was_coming) worker.offered_at = now;
             if (worker.was_asleep && worker.misplaced) worker.kept_off.keep(worker.thread, cpu);
             // One that falls asleep just now counts as awake, and is woken here.
             if (worker.state.exchange(kOffered, std::memory_order_acq_rel) == kAsleep && !worker.was_asleep) {
@@ -167,12 +181,32 @@ struct Participant::Job {
 
 bool Participant::take(std::uint32_t& chunk) noexcept {
     if (index_ == 0 && job_.look_at != INT64_MAX) job_.look();
-    bool found = job_.range(index_).take_first(chunk);
-    for (std::size_t k = 1; !found && k < job_.participants; ++k) {
-        found = job_.range((index_ + k) % job_.participants).take_last(chunk);
-    }
+    const bool found = job_.range(index_).take_first(chunk) || take_others(chunk);
     done_ += found ? 1 : 0;
     return found;
+}
+
+// A thread at work soon comes to the last of its chunks, which it has in its caches where small calls are repeated: that one
+// is its own for a while.
+bool Participant::take_others(std::uint32_t& chunk) noexcept {
+    std::int64_t end = 0;
+    for (bool spares = job_.spares;;) {
+        bool waits = false;
+        for (std::size_t k = 1; k < job_.participants; ++k) {
+            const std::size_t other = (index_ + k) % job_.participants;
+            ChunkRange& range = job_.range(other);
+            if (spares && range.left() == 1 && job_.works(other)) {
+                waits = true;
+            } else if (range.take_last(chunk)) {
+                return true;
+            }
+        }
+        if (!waits) return false;
+        spin_pause();
+        const std::int64_t now = now_ns();
+        if (end == 0) end = now + kSparing;
+        spares = now < end;
+    }
 }
 
 std::uint32_t Participant::chunks() const noexcept { return job_.chunks; }
@@ -274,6 +308,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
             futex_wait(worker.state, kAsleep);
             state = worker.state.load(std::memory_order_acquire);
         }
+        if (state == kComing) worker.state.compare_exchange_strong(state, kAwake, std::memory_order_acq_rel);
         if (state != kOffered || !worker.state.compare_exchange_strong(state, kRunning, std::memory_order_acq_rel)) continue;
         Participant::Job& job = *worker.job;
         for (Worker* other : worker.wakes) {
@@ -281,9 +316,9 @@ void ThreadPool::serve(Worker& worker) noexcept {
         }
         worker.done = 0;
         bool welcome = true;
-        if (worker.was_asleep) {
+        if (worker.was_asleep || worker.was_coming) {
             const std::int64_t now = now_ns();
-            note_wake_time(now - worker.offered_at);
+            if (worker.was_asleep) note_wake_time(now - worker.offered_at);
             // On the caller's processor it would only be in the caller's way.
             welcome = worker.caller_cpu < 0 || current_cpu() != worker.caller_cpu;
             if (!welcome) {
@@ -311,14 +346,15 @@ void ThreadPool::note_wake_time(std::int64_t seen) noexcept {
     wake_time_.store(before + (bounded - before) / 8, std::memory_order_relaxed);
 }
 
-// Workers that are free, those that are awake first.
+// Workers that are free, those first that are awake or about to be.
 void ThreadPool::reserve(Participant::Job& job, std::size_t wanted) noexcept {
     for (const bool awake : {true, false}) {
         const std::size_t count = workers();
         for (std::size_t i = 0; i < count && job.participants <= wanted; ++i) {
             Worker& worker = *workers_[i].load(std::memory_order_acquire);
             if (worker.taken.load(std::memory_order_relaxed)) continue;
-            if (awake != (worker.state.load(std::memory_order_relaxed) == kAwake)) continue;
+            const std::uint32_t state = worker.state.load(std::memory_order_relaxed);
+            if (awake != (state == kAwake || state == kComing)) continue;
             if (worker.account.rests(job.began)) continue;
             if (worker.taken.exchange(true, std::memory_order_acquire)) continue;
             job.workers[job.participants++] = &worker;
@@ -346,6 +382,7 @@ void ThreadPool::run(std::size_t threads, std::uint32_t chunks, bool lasting, Bo
     job.body = body;
     job.context = context;
     job.chunks = chunks;
+    job.spares = !lasting;
     job.began = now_ns();
     const std::int64_t wake_time = wake_time_.load(std::memory_order_relaxed);
     if (job.began - streak.end > kIdleSpin) streak.lacking = 0;
@@ -431,8 +468,8 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
     for (std::size_t i = 1; i < job.offered; ++i) {
         Worker& worker = *job.workers[i];
         std::uint32_t state = kOffered;
-        // One that has been woken is on its way, and may be in time for the next call.
-        const State after = worker.was_asleep && !worker.woken ? kAsleep : kAwake;
+        // One that is awake, or has been woken, may be in time for the next call.
+        const State after = worker.was_asleep && !worker.woken ? kAsleep : kComing;
         const bool missed = worker.state.compare_exchange_strong(state, after, std::memory_order_acq_rel);
         parts[i] = missed ? Part::missed : Part::begun;
         taken_back += missed ? 1 : 0;
@@ -483,7 +520,11 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
                     worker.misplaced = true;
                     worker.kept_off.keep(worker.thread, current_cpu());
                 }
-                worker.account.book(-WorkerAccount::kMissed, end);
+                // Nobody waits for it: short calls that follow each other until it comes pay now and then.
+                if (!worker.was_coming || end - worker.charged_at > kLostWorker) {
+                    worker.account.book(-WorkerAccount::kMissed, end);
+                    worker.charged_at = end;
+                }
                 break;
             }
         }

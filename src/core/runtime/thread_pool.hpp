@@ -57,6 +57,7 @@ private:
     friend class ThreadPool;
     struct Job;
     Participant(Job& job, std::size_t index) noexcept : job_(job), index_(index) {}
+    bool take_others(std::uint32_t& chunk) noexcept;
 
     Job& job_;
     std::size_t index_;  // 0 is the caller
