@@ -205,6 +205,28 @@ TEST_CASE("every candidate copies the same") {
     });
 }
 
+TEST_CASE("long runs are repeated by string instructions where the processor has fast ones") {
+    const Nest words = nest_of({3, 100000}, {1, 0}, 4);
+    const Nest rows = nest_of({5, 200, 1000}, {1000, 0, 1}, 4);
+    PlanContext context{&kernels_for(best_isa()), false, false, 64, 0};
+    CHECK(chosen(words, context) == "fill");
+    CHECK(chosen(rows, context) == "rows");
+    context.processor = &kStrings;
+    CHECK(chosen(words, context) == "repeat");
+    CHECK(chosen(rows, context) == "repeat");
+    // Short runs, what is no run, and what stays in the second-level caches or goes past all of them.
+    CHECK(chosen(nest_of({300, 1000}, {1, 0}, 4), context) == "fill");
+    CHECK(chosen(nest_of({500, 4, 1000}, {1000, 0, 1}, 4), context) == "rows");
+    CHECK(chosen(nest_of({200, 5, 1000}, {0, 1000, 1}, 4), context) == "repeat");
+    CHECK(chosen(nest_of({200, 5, 1000}, {0, 2000, 1}, 4), context) == "rows");
+    context.near = true;
+    CHECK(chosen(words, context) == "fill");
+    context = beyond_caches();
+    context.processor = &kStrings;
+    CHECK(chosen(words, context) == "fill");
+    CHECK(chosen(rows, context) == "rows");
+}
+
 TEST_CASE("axes that both sides have among their innermost ones are gathered after a transpose") {
     // x[i][j][p][s] -> y[p][i][s][j]
     const Nest nest = nest_of({5, 7, 6, 24}, {6, 24 * 30, 1, 30}, 4);

@@ -230,6 +230,26 @@ TEST_CASE_FIXTURE(Checker, "strips of rows are copied and what follows them is k
     }
 }
 
+TEST_CASE_FIXTURE(Checker, "elements and rows are repeated by string instructions") {
+    std::mt19937 random(7);
+    const std::vector<std::byte> src = testing::random_bytes(140000, random);
+    for (const std::int64_t bytes : {1, 2, 3, 4, 5, 8, 12, 16, 63, 64, 65, 1000, 4095, 4096, 5003, 70000, 131072, 139000}) {
+        for (const std::int64_t least : {64, 200, 4100, 20000, 600000}) {
+            const std::int64_t total = (least + bytes - 1) / bytes * bytes;
+            for (const std::int64_t phase : {0, 1, 7, 8, 16, 40, 63}) {
+                std::vector<std::byte> dst(static_cast<std::size_t>(total + 256), std::byte{0xAB});
+                const std::int64_t at = 64 - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(dst.data()) % 64) +
+                                        phase;
+                std::vector<std::byte> expected = dst;
+                for (std::int64_t k = 0; k < total; k += bytes) std::memcpy(expected.data() + at + k, src.data() + 1, bytes);
+                kernels_.repeat(src.data() + 1, bytes, dst.data() + at, total);
+                INFO("elements of ", bytes, " bytes, ", total, " bytes in all, ", phase, " bytes into a line");
+                CHECK(dst == expected);
+            }
+        }
+    }
+}
+
 TEST_CASE_FIXTURE(Checker, "elements of every size are transposed") {
     for (int log2 = 0; log2 < 5; ++log2) {
         const std::int64_t width = std::int64_t{1} << log2;

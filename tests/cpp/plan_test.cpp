@@ -1,5 +1,6 @@
 // Random nests in every store mode under the best instruction set that DNNMOVE_ISA allows, against an element-by-element copy.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -115,16 +116,17 @@ void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
     std::byte* dst = raw.get() + kGuard + misalignment;
     std::memset(raw.get(), 0xAB, static_cast<std::size_t>(problem.dst_bytes + 2 * kGuard));
     const Nest nest = dnnmove::canonical(problem.nest);
-    const dnnmove::PlanContext context{&dnnmove::kernels_for(isa),
-                                       large,
-                                       !large && misalignment % 2 == 0,
-                                       (misalignment | 64) & -(misalignment | 64),
-                                       nest.dst_offset,
-                                       4096,
-                                       large,
-                                       large && misalignment % 3 != 1,
-                                       {},
-                                       random() % 2 == 0 ? &dnnmove::kManyStreams : &dnnmove::kFewStreams};
+    const dnnmove::PlanContext context{
+        &dnnmove::kernels_for(isa),
+        large,
+        !large && misalignment % 2 == 0,
+        (misalignment | 64) & -(misalignment | 64),
+        nest.dst_offset,
+        4096,
+        large,
+        large && misalignment % 3 != 1,
+        {},
+        std::array{&dnnmove::kManyStreams, &dnnmove::kFewStreams, &dnnmove::kStrings}[random() % 3]};
     const dnnmove::NestPlan plan(nest, context);
     const std::int64_t units = plan.units();
     const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(0, units)(random);

@@ -93,6 +93,10 @@ struct Checked {
         Check("fill").that(bytes >= 1 && bytes <= kMaxFillBytes, "elements of 1 to kMaxFillBytes bytes").loops(a).loops(b);
         inner.fill(src, dst, bytes, a, b, stores);
     }
+    static void repeat(const std::byte* src, std::int64_t bytes, std::byte* dst, std::int64_t total) noexcept {
+        Check("repeat").that(bytes >= 1 && total % bytes == 0, "whole elements").that(total >= kLine, "a line at least");
+        inner.repeat(src, bytes, dst, total);
+    }
     template <int log_width>
     static void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                           std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept {
@@ -209,6 +213,7 @@ struct Checked {
         replace(all.copy_runs, copy_runs);
         replace(all.turn_runs, turn_runs);
         replace(all.fill, fill);
+        replace(all.repeat, repeat);
         const auto each_width = [&]<int... log_widths>() {
             (replace(all.transpose[log_widths], transpose<log_widths>), ...);
             (replace(all.transpose_lines[log_widths], transpose_lines<log_widths>), ...);

@@ -222,6 +222,8 @@ struct Kernels {
     // Repeats one element of `bytes` (1 to kMaxFillBytes) bytes a.extent times, contiguously; b.extent such fills.
     void (*fill)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                  KernelStores stores) noexcept;
+    // The same for any number of bytes, one fill of `total` bytes: whole elements, a line at least. By string instructions.
+    void (*repeat)(const std::byte* src, std::int64_t bytes, std::byte* dst, std::int64_t total) noexcept;
     // Transposes: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * width], i in [0, rows_out),
     // j in [0, rows_in). Indexed by log2(width), width 1 to 16 bytes.
     // nontemporal: every dst + dst_rows[i] lies on a line (64 bytes); rows that fill no tile are stored ordinarily.

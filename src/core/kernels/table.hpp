@@ -5,6 +5,7 @@
 #include "kernels/elements.hpp"
 #include "kernels/fill.hpp"
 #include "kernels/lines.hpp"
+#include "kernels/repeat.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/strips.hpp"
 #include "kernels/transpose.hpp"
@@ -29,6 +30,7 @@ constexpr Kernels make_table(Isa isa) {
     table.copy_elements[4] = copy_elements<16>;
     table.turn_runs = by_reference<turn_runs<Simd>>;
     table.fill = by_reference<fill<Simd>>;
+    table.repeat = repeat<Simd>;
     table.transpose[0] = transpose<Simd, 1>;
     table.transpose[1] = transpose<Simd, 2>;
     table.transpose[2] = transpose<Simd, 4>;

@@ -210,18 +210,18 @@ template <class Simd, int width>
 void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                      std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, KernelStores stores,
                      RowsAhead ahead) noexcept {
-    using Columns = StagedColumns<Simd, width>;
+    using Staged = StagedColumns<Simd, width>;
     constexpr std::int64_t kPitch = kMaxPanelBytes + kLine;  // bytes; not a power of two: spreads the cache sets
-    alignas(64) std::byte stage[Columns::kMost * kPitch];
-    std::int64_t stage_rows[Columns::kMost];
-    for (int i = 0; i < Columns::kMost; ++i) stage_rows[i] = i * kPitch;
-    const bool groups = Columns::kGroups && !stores.nontemporal;
-    const std::int64_t columns = stores.nontemporal ? Columns::kStreamed : Columns::kCached;
+    alignas(64) std::byte stage[Staged::kMost * kPitch];
+    std::int64_t stage_rows[Staged::kMost];
+    for (int i = 0; i < Staged::kMost; ++i) stage_rows[i] = i * kPitch;
+    const bool groups = Staged::kGroups && !stores.nontemporal;
+    const std::int64_t columns = stores.nontemporal ? Staged::kStreamed : Staged::kCached;
     for (std::int64_t i = 0; i < rows_out; i += columns) {
         const std::int64_t rows = std::min(rows_out - i, columns);
         for (std::int64_t j = 0; j < rows_in;) {
-            const bool last = !groups || rows_in - j < 2 * Columns::kSide;  // with what is left of the rows
-            const std::int64_t now = last ? rows_in - j : Columns::kSide;
+            const bool last = !groups || rows_in - j < 2 * Staged::kSide;  // with what is left of the rows
+            const std::int64_t now = last ? rows_in - j : Staged::kSide;
             Cover<Simd, width>::template cover<false, false>(src + i * width, src_rows + j, stage + j * width, stage_rows, rows,
                                                              now, {src + i * width, src_rows + j}, stores.own_rows);
             j += now;
