@@ -58,7 +58,7 @@ TEST_CASE("every chunk is done once whatever the numbers") {
             for (const std::uint32_t chunks : {1U, 2U, 16U, 240U}) {
                 Tally tally(240);
                 for (int round = 1; round <= 20; ++round) {
-                    pool.run(threads, chunks, round % 2 == 0, Tally::body, &tally);
+                    pool.run(threads, chunks, round % 2 == 0 ? ThreadPool::kLasting : 0, Tally::body, &tally);
                     CHECK(tally.each(round));
                 }
             }
@@ -71,7 +71,7 @@ TEST_CASE("results are visible to the caller after many calls in a row") {
     ThreadPool pool(3);
     Tally tally(480);
     for (int round = 1; round <= 3000; ++round) {
-        pool.run(4, 48, true, Tally::body, &tally);
+        pool.run(4, 48, ThreadPool::kLasting, Tally::body, &tally);
         CAPTURE(round);
         REQUIRE(tally.each(round));
     }
@@ -85,7 +85,7 @@ TEST_CASE("many callers share one pool") {
         callers.emplace_back([&] {
             Tally tally(96);
             for (int round = 1; round <= 400; ++round) {
-                pool.run(4, 32, round % 3 != 0, Tally::body, &tally);
+                pool.run(4, 32, round % 3 != 0 ? ThreadPool::kLasting : 0, Tally::body, &tally);
                 wrong += tally.each(round) ? 0 : 1;
             }
         });
@@ -126,13 +126,13 @@ TEST_CASE("a call waits for no worker of another call") {
         blocked.caller = std::this_thread::get_id();
         // A worker may sleep, or rest from having been late: more than one call may be needed.
         for (int k = 0; k < 100 && !blocked.entered.load(); ++k) {
-            pool.run(2, 64, true, Blocked::body, &blocked);
+            pool.run(2, 64, ThreadPool::kLasting, Blocked::body, &blocked);
         }
     });
     const bool entered = wait_for(blocked.entered);
     Tally tally(64);
     if (entered) {
-        pool.run(2, 64, true, Tally::body, &tally);
+        pool.run(2, 64, ThreadPool::kLasting, Tally::body, &tally);
         CHECK(tally.each(1));
         CHECK(!blocked.open.load());
     }
@@ -170,7 +170,7 @@ TEST_CASE("the last chunk of a thread that stands still is done by another") {
         for (int round = 0; round < 20; ++round) {
             StandsStill call;
             call.caller = std::this_thread::get_id();
-            pool.run(2, chunks, true, StandsStill::body, &call);
+            pool.run(2, chunks, ThreadPool::kLasting, StandsStill::body, &call);
             CHECK(call.done.load() == chunks);
             CHECK(call.in_time.load());
         }
@@ -241,7 +241,7 @@ TEST_CASE("a pool ends while its workers spin or sleep") {
     for (int k = 0; k < 30; ++k) {
         ThreadPool pool(3);
         Tally tally(64);
-        for (int round = 1; round <= 1 + k; ++round) pool.run(4, 64, true, Tally::body, &tally);
+        for (int round = 1; round <= 1 + k; ++round) pool.run(4, 64, ThreadPool::kLasting, Tally::body, &tally);
         CHECK(tally.each(1 + k));
         if (k % 3 == 0) std::this_thread::sleep_for(1ms);
     }
@@ -250,7 +250,7 @@ TEST_CASE("a pool ends while its workers spin or sleep") {
 TEST_CASE("no work is lost where no thread can be started") {
     ThreadPool pool(0);
     Tally tally(64);
-    pool.run(16, 64, true, Tally::body, &tally);
+    pool.run(16, 64, ThreadPool::kLasting, Tally::body, &tally);
     CHECK(tally.each(1));
     CHECK(pool.workers() == 0);
 }

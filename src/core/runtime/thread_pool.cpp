@@ -12,8 +12,9 @@
 // that are being done. Three things cost time all the same, and all are bounded here:
 //
 // - Waking a worker takes as long as a small call. Workers that are awake (they spin for a while after their work)
-//   get their offer at once; those that sleep get it when the call has lasted as long as waking takes and is to go
-//   on for longer, or when calls have followed each other for so long that the next ones will gain by it.
+//   get their offer at once; so do those that sleep where the call is expected to last for longer than waking them takes.
+//   Else they get it when the call has lasted as long as that and is to go on, or when calls have followed each other for so
+//   long that the next ones will gain by it.
 // - A worker may wake on its caller's processor and wait there until the call is over: kernels that gather threads on few
 //   processors put it there every time. It is kept off that processor then.
 // - Where others want the processors, too, a worker may lose its own in the middle of a chunk, take the caller's, or
@@ -371,7 +372,8 @@ void ThreadPool::run_alone(Body body, void* context) noexcept {
     body(context, self);
 }
 
-void ThreadPool::run(std::size_t threads, std::uint32_t chunks, bool lasting, Body body, void* context) noexcept {
+void ThreadPool::run(std::size_t threads, std::uint32_t chunks, std::int64_t expected, Body body, void* context) noexcept {
+    const bool lasting = expected >= kLasting;
     const std::size_t wanted = std::min({threads, std::size_t{chunks}, max_workers_ + 1}) - 1;
     if (wanted == 0) {
         run_alone(body, context);
@@ -404,7 +406,7 @@ void ThreadPool::run(std::size_t threads, std::uint32_t chunks, bool lasting, Bo
             return static_cast<std::uint32_t>(std::uint64_t{chunks} * index / job.participants);
         };
         for (std::size_t i = 0; i < job.participants; ++i) job.range(i).set(first(i), first(i + 1));
-        const std::size_t now = invest ? job.participants : job.awake;
+        const std::size_t now = invest || 2 * expected > 3 * wake_time ? job.participants : job.awake;
         job.look_at = now < job.participants ? job.began + wake_time : INT64_MAX;
         if (now > 1) job.offer(now, job.began);
         Participant self(job, 0);

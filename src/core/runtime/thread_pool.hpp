@@ -75,6 +75,8 @@ public:
     using Team = bool (*)(std::size_t parts, void (*part)(std::int64_t begin, std::int64_t end, void* context),
                           void* context) noexcept;
 
+    static constexpr std::int64_t kLasting = 25'000;  // ns
+
     // Threads that take part in one call at most; tables of that size lie on the stack.
     static constexpr std::size_t kMaxParticipants = 256;
 
@@ -86,10 +88,11 @@ public:
     ThreadPool& operator=(const ThreadPool&) = delete;
 
     // Runs `body` on this thread and on workers that are free, `threads` in all at most, and returns when all
-    // `chunks` (at least one, in any order) are done. Without `lasting` the work is too short to wake a worker for
-    // it alone. May be called from many threads at once: each gets workers that no other has. Allocates only to
+    // `chunks` (at least one, in any order) are done. `expected`: what one thread would take, about, in nanoseconds. Work of
+    // less than kLasting is too short to wake a worker for it alone; for what takes twice as long as waking workers are woken
+    // at once, else when as much time has passed. May be called from many threads at once: each gets workers that no other has. Allocates only to
     // start threads.
-    void run(std::size_t threads, std::uint32_t chunks, bool lasting, Body body, void* context) noexcept;
+    void run(std::size_t threads, std::uint32_t chunks, std::int64_t expected, Body body, void* context) noexcept;
 
     // The same on another library's threads, with which workers would only compete for the processors. False, and
     // nothing done, where that library has fewer threads, or where callers have waited for them too long of late.
@@ -116,10 +119,10 @@ private:
     const std::size_t max_workers_;
     std::atomic<std::size_t> count_{0};
     std::atomic<bool> ending_{false};
-    std::atomic<bool> refused_{false};       // the system has no more threads for us
-    std::atomic<std::int64_t> wake_time_;    // ns from an offer to a sleeping worker until it begins, as seen lately
-    WorkerAccount team_account_;             // of all teams
-    std::mutex starting_;                    // held while a thread is started; never waited for
+    std::atomic<bool> refused_{false};  // the system has no more threads for us
+    std::atomic<std::int64_t> wake_time_;  // ns from an offer to a sleeping worker until it begins, as seen lately
+    WorkerAccount team_account_;  // of all teams
+    std::mutex starting_;  // held while a thread is started; never waited for
     std::atomic<Worker*> workers_[kMaxParticipants - 1] = {};
 };
 

@@ -24,8 +24,8 @@ namespace {
 constexpr std::int64_t kChunksPerThread = 4;
 constexpr std::int64_t kLeastChunkBytes = 96 * 1024;
 constexpr std::int64_t kMostChunkBytes = 512 * 1024;
-// Work that may last longer than it takes to wake a worker for it. Less than this moves in some 20 us.
-constexpr std::int64_t kLastingBytes = 1024 * 1024;
+// What one thread writes in a nanosecond, about: copies in the caches twice as much, others and memory half.
+constexpr std::int64_t kBytesPerNs = 40;
 
 std::atomic<bool> in_forked_child{false};
 std::atomic<ThreadPool*> process_threads{nullptr};
@@ -122,11 +122,11 @@ bool parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* cont
     // As many for each thread: with five chunks two threads take as long as with six.
     const auto chunks = static_cast<std::uint32_t>(std::clamp<std::int64_t>(bytes / chunk / threads, 1, 1 << 12) * threads);
     // (Small work is over before a thread that sleeps has come, and a team waits for all of its threads.)
-    if (bytes >= kLastingBytes && thread_team != nullptr && !forked() &&
+    if (bytes / kBytesPerNs >= ThreadPool::kLasting && thread_team != nullptr && !forked() &&
         workers->run_on(thread_team, static_cast<std::size_t>(threads), chunks, body, context)) {
         return true;
     }
-    workers->run(static_cast<std::size_t>(threads), chunks, bytes >= kLastingBytes, body, context);
+    workers->run(static_cast<std::size_t>(threads), chunks, bytes / kBytesPerNs, body, context);
     return true;
 }
 
