@@ -146,6 +146,7 @@ namespace {
 // Whoever takes a worker's first chunk goes on when all others are done.
 struct StandsStill {
     std::atomic<std::uint32_t> done{0};
+    std::atomic<bool> entered{false};
     std::atomic<bool> all_but_one{false};
     std::atomic<bool> in_time{true};
     std::thread::id caller;
@@ -154,6 +155,7 @@ struct StandsStill {
         auto& call = *static_cast<StandsStill*>(context);
         bool first = std::this_thread::get_id() != call.caller;
         for (std::uint32_t chunk = 0; participant.take(chunk); first = false) {
+            if (first) call.entered.store(true);
             if (first && !wait_for(call.all_but_one)) call.in_time.store(false);
             if (++call.done == participant.chunks() - 1) call.all_but_one.store(true);
         }
@@ -164,15 +166,25 @@ struct StandsStill {
 
 }  // namespace
 
+// In brief calls others leave it that chunk for a while.
 TEST_CASE("the last chunk of a thread that stands still is done by another") {
     ThreadPool pool(1);
-    for (const std::uint32_t chunks : {2U, 4U, 5U, 64U}) {
-        for (int round = 0; round < 20; ++round) {
-            StandsStill call;
-            call.caller = std::this_thread::get_id();
-            pool.run(2, chunks, ThreadPool::kLasting, StandsStill::body, &call);
-            CHECK(call.done.load() == chunks);
-            CHECK(call.in_time.load());
+    for (const std::int64_t expected : {ThreadPool::kLasting, std::int64_t{0}}) {
+        for (const std::uint32_t chunks : {4U, 5U, 64U}) {
+            bool entered = false;
+            for (int round = 0; round < 1000 && !entered; ++round) {
+                // A worker that is asleep does not come to brief calls: this one may wake it.
+                Tally tally(64);
+                pool.run(2, 64, ThreadPool::kLasting, Tally::body, &tally);
+                StandsStill call;
+                call.caller = std::this_thread::get_id();
+                pool.run(2, chunks, expected, StandsStill::body, &call);
+                CHECK(call.done.load() == chunks);
+                CHECK(call.in_time.load());
+                entered = call.entered.load();
+            }
+            INFO(chunks, " chunks, expected to take ", expected, " ns");
+            CHECK(entered);
         }
     }
 }

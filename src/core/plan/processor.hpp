@@ -28,7 +28,11 @@ struct Processor {
 inline constexpr Processor kManyStreams{512, 0, true, 64, true, 32 << 20, false};
 
 // Zen 5. (plan/strategies/repeat.cpp has the figures.)
-inline constexpr Processor kStrings{512, 0, true, 64, true, 32 << 20, true};
+inline constexpr Processor kStrings = [] {
+    Processor processor = kManyStreams;
+    processor.repeats_by_strings = true;
+    return processor;
+}();
 
 // Intel's: a second-level cache follows 32 streams, and two lines for a row leave as fast as more. (Granite Rapids, two
 // threads: of 32 rows 34 GB/s are read, of 64 25, of 128 whose pitch is 16 KiB 9; single lines 27 GB/s, two 50. Transposes

@@ -89,9 +89,9 @@ public:
 
     // Runs `body` on this thread and on workers that are free, `threads` in all at most, and returns when all
     // `chunks` (at least one, in any order) are done. `expected`: what one thread would take, about, in nanoseconds. Work of
-    // less than kLasting is too short to wake a worker for it alone; for what takes twice as long as waking workers are woken
-    // at once, else when as much time has passed. May be called from many threads at once: each gets workers that no other has. Allocates only to
-    // start threads.
+    // less than kLasting is too short to wake a worker for it alone; for what takes one and a half times as long as waking
+    // them workers are woken at once, else when as much time has passed. May be called from many threads at once: each gets
+    // workers that no other has. Allocates only to start threads.
     void run(std::size_t threads, std::uint32_t chunks, std::int64_t expected, Body body, void* context) noexcept;
 
     // The same on another library's threads, with which workers would only compete for the processors. False, and
