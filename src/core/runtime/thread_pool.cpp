@@ -29,6 +29,7 @@
 #include <algorithm>
 #include <new>
 
+#include "runtime/chunks.hpp"
 #include "runtime/futex.hpp"
 #include "runtime/scheduling.hpp"
 
@@ -50,8 +51,6 @@ constexpr std::int64_t kLostWorker = 500'000;
 constexpr std::int64_t kLostCaller = 300'000;
 // So long a caller spins for chunks that are being done, before it sleeps until they are.
 constexpr std::int64_t kFinishSpin = 15'000;
-// So long a thread leaves another its last chunk.
-constexpr std::int64_t kSparing = 3'000;
 // What waking a worker takes, before it has been seen here, and the bounds of what is believed.
 constexpr std::int64_t kWakeTime = 50'000;
 constexpr std::int64_t kLeastWakeTime = 10'000;
@@ -98,11 +97,12 @@ struct alignas(128) ThreadPool::Worker {
 };
 
 struct Participant::Job {
-    ThreadPool* pool;
-    ThreadPool::Body body;
-    void* context;
-    std::uint32_t chunks;
-    bool spares = false;  // the last chunk of a thread at work
+    Job(std::uint32_t count, bool brief) noexcept : chunks(count, brief) { ranges[0] = &own; }
+
+    ThreadPool* pool = nullptr;
+    ThreadPool::Body body = nullptr;
+    void* context = nullptr;
+    Chunks chunks;
     std::size_t participants = 1;
     std::size_t awake = 1;      // participants [1, awake) were awake when the call began
     std::size_t offered = 1;    // participants [1, offered) have an offer
@@ -113,19 +113,9 @@ struct Participant::Job {
     // Workers that have an offer or run; the upper bit says that the caller sleeps.
     std::atomic<std::uint32_t> pending{0};
     ThreadPool::Worker* workers[ThreadPool::kMaxParticipants];  // [1, participants): those awake first
-    ChunkRange* guests = nullptr;  // of participants [1, participants) that are no workers
+    ChunkRange* ranges[ThreadPool::kMaxParticipants];           // [0, participants)
 
     static constexpr std::uint32_t kSleeps = 1U << 31;
-
-    ChunkRange& range(std::size_t index) noexcept {
-        if (index == 0) return own;
-        return guests != nullptr ? guests[index] : workers[index]->range;
-    }
-
-    // Has this participant begun?
-    bool works(std::size_t index) noexcept {
-        return index == 0 || workers[index]->state.load(std::memory_order_relaxed) == kRunning;
-    }
 
     // Offers to participants [offered, end).
     void offer(std::size_t end, std::int64_t now) noexcept {
@@ -165,9 +155,8 @@ struct Participant::Job {
     void look() noexcept {
         const std::int64_t now = now_ns();
         const std::int64_t elapsed = now - began;
-        std::int64_t left = 0;
-        for (std::size_t i = 0; i < participants; ++i) left += range(i).left();
-        const std::int64_t gone = std::max<std::int64_t>(1, chunks - left);
+        const std::int64_t left = chunks.left();
+        const std::int64_t gone = std::max<std::int64_t>(1, chunks.count() - left);
         const std::int64_t wake_time = pool->wake_time_.load(std::memory_order_relaxed);
         const bool worth = elapsed >= wake_time && elapsed * left / gone > 2 * wake_time;
         if (worth) offer(participants, now);
@@ -180,37 +169,16 @@ struct Participant::Job {
     }
 };
 
+Participant::Participant(Job& job, std::size_t index) noexcept : job_(job), index_(index) { job.ranges[index]->begin(); }
+
 bool Participant::take(std::uint32_t& chunk) noexcept {
     if (index_ == 0 && job_.look_at != INT64_MAX) job_.look();
-    const bool found = job_.range(index_).take_first(chunk) || take_others(chunk);
+    const bool found = job_.chunks.take(index_, chunk);
     done_ += found ? 1 : 0;
     return found;
 }
 
-// A thread at work soon comes to the last of its chunks, which it has in its caches where small calls are repeated: that one
-// is its own for a while.
-bool Participant::take_others(std::uint32_t& chunk) noexcept {
-    std::int64_t end = 0;
-    for (bool spares = job_.spares;;) {
-        bool waits = false;
-        for (std::size_t k = 1; k < job_.participants; ++k) {
-            const std::size_t other = (index_ + k) % job_.participants;
-            ChunkRange& range = job_.range(other);
-            if (spares && range.left() == 1 && job_.works(other)) {
-                waits = true;
-            } else if (range.take_last(chunk)) {
-                return true;
-            }
-        }
-        if (!waits) return false;
-        spin_pause();
-        const std::int64_t now = now_ns();
-        if (end == 0) end = now + kSparing;
-        spares = now < end;
-    }
-}
-
-std::uint32_t Participant::chunks() const noexcept { return job_.chunks; }
+std::uint32_t Participant::chunks() const noexcept { return job_.chunks.count(); }
 
 ThreadPool::ThreadPool(std::size_t max_workers) noexcept
     : max_workers_(std::min(max_workers, kMaxParticipants - 1)), wake_time_(kWakeTime) {}
@@ -365,9 +333,8 @@ void ThreadPool::reserve(Participant::Job& job, std::size_t wanted) noexcept {
 }
 
 void ThreadPool::run_alone(Body body, void* context) noexcept {
-    Participant::Job job;
-    job.chunks = 1;
-    job.own.set(0, 1);
+    Participant::Job job(1, false);
+    job.chunks.deal(job.ranges, 1);
     Participant self(job, 0);
     body(context, self);
 }
@@ -379,12 +346,10 @@ void ThreadPool::run(std::size_t threads, std::uint32_t chunks, std::int64_t exp
         run_alone(body, context);
         return;
     }
-    Participant::Job job;
+    Participant::Job job(chunks, !lasting);
     job.pool = this;
     job.body = body;
     job.context = context;
-    job.chunks = chunks;
-    job.spares = !lasting;
     job.began = now_ns();
     const std::int64_t wake_time = wake_time_.load(std::memory_order_relaxed);
     if (job.began - streak.end > kIdleSpin) streak.lacking = 0;
@@ -402,10 +367,8 @@ void ThreadPool::run(std::size_t threads, std::uint32_t chunks, std::int64_t exp
     if (job.participants == 1) {
         run_alone(body, context);
     } else {
-        const auto first = [&](std::size_t index) {
-            return static_cast<std::uint32_t>(std::uint64_t{chunks} * index / job.participants);
-        };
-        for (std::size_t i = 0; i < job.participants; ++i) job.range(i).set(first(i), first(i + 1));
+        for (std::size_t i = 1; i < job.participants; ++i) job.ranges[i] = &job.workers[i]->range;
+        job.chunks.deal(job.ranges, job.participants);
         const std::size_t now = invest || 2 * expected > 3 * wake_time ? job.participants : job.awake;
         job.look_at = now < job.participants ? job.began + wake_time : INT64_MAX;
         if (now > 1) job.offer(now, job.began);
@@ -419,22 +382,16 @@ void ThreadPool::run(std::size_t threads, std::uint32_t chunks, std::int64_t exp
 }
 
 bool ThreadPool::run_on(Team team, std::size_t threads, std::uint32_t chunks, Body body, void* context) noexcept {
-    Participant::Job job;
+    Participant::Job job(chunks, false);
     job.began = now_ns();
     if (team_account_.rests(job.began)) return false;
     ChunkRange guests[kMaxParticipants];
     job.pool = this;
     job.body = body;
     job.context = context;
-    job.chunks = chunks;
     job.participants = std::min({threads, std::size_t{chunks}, kMaxParticipants});
-    job.guests = guests;
-    for (std::size_t i = 0; i < job.participants; ++i) {
-        const auto first = [&](std::size_t k) {
-            return static_cast<std::uint32_t>(std::uint64_t{chunks} * k / job.participants);
-        };
-        job.range(i).set(first(i), first(i + 1));
-    }
+    for (std::size_t i = 1; i < job.participants; ++i) job.ranges[i] = &guests[i];
+    job.chunks.deal(job.ranges, job.participants);
     struct Call {
         Participant::Job& job;
         std::int64_t own_end;  // ns

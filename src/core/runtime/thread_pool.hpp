@@ -10,43 +10,7 @@
 
 namespace dnnmove {
 
-// Part of the chunks of one call that have not been taken, [head, tail). Its owner takes the first, others the last.
-class ChunkRange {
-public:
-    void set(std::uint32_t head, std::uint32_t tail) noexcept { word_.store(pack(head, tail), std::memory_order_relaxed); }
-    bool take_first(std::uint32_t& chunk) noexcept {
-        std::uint64_t word = word_.load(std::memory_order_relaxed);
-        while (head(word) < tail(word)) {
-            chunk = head(word);
-            if (word_.compare_exchange_weak(word, pack(chunk + 1, tail(word)), std::memory_order_relaxed)) return true;
-        }
-        return false;
-    }
-    bool take_last(std::uint32_t& chunk) noexcept {
-        std::uint64_t word = word_.load(std::memory_order_relaxed);
-        while (head(word) < tail(word)) {
-            chunk = tail(word) - 1;
-            if (word_.compare_exchange_weak(word, pack(head(word), chunk), std::memory_order_relaxed)) return true;
-        }
-        return false;
-    }
-    std::uint32_t left() const noexcept {
-        const std::uint64_t word = word_.load(std::memory_order_relaxed);
-        return tail(word) - head(word);
-    }
-
-private:
-    static std::uint64_t pack(std::uint32_t head, std::uint32_t tail) noexcept {
-        return static_cast<std::uint64_t>(tail) << 32 | head;
-    }
-    static std::uint32_t head(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
-    static std::uint32_t tail(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
-
-    std::atomic<std::uint64_t> word_{0};
-};
-
-// One thread's part in a call. Neighbouring chunks go to one thread, and to the same one when the call is
-// repeated, so that it finds them in its caches; who has finished its own helps the others.
+// One thread's part in a call.
 class Participant {
 public:
     // False when every chunk has been taken; else this thread has to do `chunk`, of chunks().
@@ -56,8 +20,7 @@ public:
 private:
     friend class ThreadPool;
     struct Job;
-    Participant(Job& job, std::size_t index) noexcept : job_(job), index_(index) {}
-    bool take_others(std::uint32_t& chunk) noexcept;
+    Participant(Job& job, std::size_t index) noexcept;
 
     Job& job_;
     std::size_t index_;  // 0 is the caller
