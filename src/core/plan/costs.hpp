@@ -16,13 +16,13 @@ struct Costs {
         double step;
     };
 
-    double calls;                        // factor, of kernel calls and partial lines
     double weave;                        // factor
-    double cells;                        // factor
     std::array<double, 5> transpose;     // factor, of elements of 1, 2, 4, 8 and 16 bytes
+    std::array<double, 5> cells;         // factor, of strided elements in cells of as many bytes
     double run_element;                  // of a power of two of bytes, up to 16
     double odd_run_element;              // of other sizes
     double tabled_element;               // by a table of where it comes from
+    double wide_tabled_element;          // of 16 bytes
     double far_element;                  // more, beyond the caches, for each that is alone in its line
 
     // Gathers: through networks of 2 and 3 rounds; out of windows that all vectors share; of vectors with as many
@@ -33,6 +33,7 @@ struct Costs {
     PerVector even_steps;
     PerVector mixed_steps;
     double many_steps;  // each, where a vector has more than eight: they come from more lines than the cache has ways for
+    double block;          // besides its vectors
     double row_of_blocks;
     double spare_line;  // each line of which a block takes little, so that many blocks read it
 };

@@ -91,11 +91,13 @@ std::size_t GatherTable::memory() const {
     return heap_bytes(vectors) + heap_bytes(steps) + heap_bytes(indices) + heap_bytes(lines);
 }
 
-double GatherTable::cycles(const Costs& costs) const {
-    // A line of which a block takes little is read by many blocks.
+double GatherTable::spare_lines() const {
     const auto needed = static_cast<std::int64_t>(vectors.size()) * vector_bytes / 64;
-    const auto spare = static_cast<double>(std::max<std::int64_t>(0, static_cast<std::int64_t>(lines.size()) - needed));
-    double cycles = costs.spare_line * spare;
+    return static_cast<double>(std::max<std::int64_t>(0, static_cast<std::int64_t>(lines.size()) - needed));
+}
+
+double GatherTable::cycles(const Costs& costs) const {
+    double cycles = costs.spare_line * spare_lines();
     if (network == 0 && (shared_windows > 0 || one_window)) {
         return cycles + costs.shared_windows * static_cast<double>(vectors.size());
     }

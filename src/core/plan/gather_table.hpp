@@ -45,6 +45,8 @@ struct GatherTable {
     }
     // Bytes that it holds besides itself.
     std::size_t memory() const;
+    // Lines that a block reads little of, so that many blocks read them.
+    double spare_lines() const;
     // Estimated cycles of one block.
     double cycles(const Costs& costs) const;
 };

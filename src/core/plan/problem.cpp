@@ -1,8 +1,6 @@
 // A planning problem: a canonical nest, and what else decides how it is copied.
 #include "plan/problem.hpp"
 
-#include "plan/costs.hpp"
-
 namespace dnnmove {
 namespace {
 
@@ -30,12 +28,12 @@ std::size_t Problem::source_loop(std::int64_t stride) const {
 }
 
 double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& problem) {
-    // costs_of(...).calls scales both to what benchmarks/estimates measures.
-    constexpr double kCallCycles = 60;   // of one kernel call and of the loops around it
-    // Of the lines at the ends of a run, which others share: stores wait for them, and loads beyond the second-level cache.
+    // All in cycles, for every instruction set, from what benchmarks/estimates measured on Zen 5.
+    constexpr double kCallCycles = 70;  // of one kernel call and of the loops around it
+    // Of the lines at the ends of a run, which others share: of each that is read or written once more.
     const PlanContext& context = problem.context;
-    const double partial_read = context.beyond_cache ? 24 : context.near ? 4 : 8;  // cycles
-    const double partial_written = context.beyond_cache ? 24 : 16;  // cycles
+    const double partial_read = context.beyond_cache ? 5 : context.near ? 0.9 : 1.8;
+    const double partial_written = context.beyond_cache ? 18 : 4;
     const std::vector<Loop>& loops = problem.loops;
     const auto takes = [&](std::size_t k) { return std::find(taken.begin(), taken.end(), k) != taken.end(); };
     std::int64_t bytes = problem.itemsize;
@@ -53,9 +51,8 @@ double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& probl
     }
     std::int64_t written = problem.itemsize;
     for (std::size_t k = loops.size(); k-- > 0 && together(k) && continues(loops[k], written);) written *= loops[k].extent;
-    return costs_of(problem.kernels()).calls *
-           (kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes)) +
-            partial_read / static_cast<double>(read) + partial_written / static_cast<double>(written));
+    return kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes)) +
+           partial_read / static_cast<double>(read) + partial_written / static_cast<double>(written);
 }
 
 double far_cost(const Problem& problem, const Loop& loop) {

@@ -46,8 +46,9 @@ Chain pieces_beside(const Chain& run, const Problem& problem) {
 // Cycles per byte of blocks of `count` elements.
 double cycles_of(std::int64_t count, const Problem& problem) {
     constexpr double kRunCycles = 3;
-    return (costs_of(problem.kernels()).tabled_element + kRunCycles / static_cast<double>(count)) /
-           static_cast<double>(problem.itemsize);
+    const Costs& costs = costs_of(problem.kernels());
+    const double element = problem.itemsize == 16 ? costs.wide_tabled_element : costs.tabled_element;
+    return (element + kRunCycles / static_cast<double>(count)) / static_cast<double>(problem.itemsize);
 }
 
 // How many blocks make a unit, and whether its runs are streamed.

@@ -9,8 +9,9 @@ namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kMaxBlockBytes = 1024;
+constexpr double kFarVectors = 1.7;  // factor, of vectors of 16 bytes beyond the caches
+constexpr double kFarLine = 1.5;  // cycles, of a line beyond the caches of which a block takes little
 constexpr std::int64_t kMaxTabledBytes = 32 * 1024;  // of the destination, of a loop with offset tables
-constexpr double kBlockCycles = 2.0;                 // of a block, besides its vectors
 
 // The position of a short loop outside `position` that moves the source by less than a line and less
 // than `src_stride`; loops.size() where there is none.
@@ -44,9 +45,15 @@ struct Gather : RowStrategy {
     bool match(const Problem& problem);
     double cost(const Problem& problem) const override {
         const Costs& costs = costs_of(problem.kernels());
-        double cycles = (table.cycles(costs) + kBlockCycles) / static_cast<double>(block_bytes);
+        double cycles = (table.cycles(costs) + costs.block) / static_cast<double>(block_bytes);
         cycles += costs.row_of_blocks / static_cast<double>(a.extent * a.dst_stride * runs);
-        return cycles + 1.5 * far_cost(problem, problem.loops.back());  // nothing is prefetched
+        if (problem.context.beyond_cache) {
+            // Nothing is prefetched: short vectors wait for each of their lines, and lines of which a block takes little
+            // come from afar again and again.
+            if (problem.kernels().gather_windows == 1) cycles *= kFarVectors;
+            cycles += kFarLine * table.spare_lines() / static_cast<double>(block_bytes);
+        }
+        return cycles + 1.5 * far_cost(problem, problem.loops.back());
     }
     StoreMode size(const Problem& problem) final;
     // What cannot be streamed by itself is faster stored ordinarily, and best as inside the caches.
@@ -64,9 +71,9 @@ struct Gather : RowStrategy {
     std::size_t memory() const final { return Strategy::memory() + sizeof table + table.memory(); }
 
     GatherTable table;
-    std::int64_t runs = 1;         // of the destination that a block writes, far from each other
+    std::int64_t runs = 1;  // of the destination that a block writes, far from each other
     std::int64_t block_bytes = 0;  // of the destination
-    bool scattered = false;        // vectors lie apart in the destination
+    bool scattered = false;  // vectors lie apart in the destination
 
 protected:
     // Of `steps` steps of the loop that becomes a; `sources` as build_gather takes them.
@@ -191,7 +198,8 @@ struct GatherByTable final : Gather {
     using Gather::Gather;
 
     double cost(const Problem& problem) const override {
-        return (table.cycles(costs_of(problem.kernels())) + kBlockCycles) / static_cast<double>(block_bytes);
+        const Costs& costs = costs_of(problem.kernels());
+        return (table.cycles(costs) + costs.block) / static_cast<double>(block_bytes);
     }
     bool match(const Problem& problem) {
         using enum Problem::Innermost;
