@@ -143,6 +143,54 @@ TEST_CASE("a call waits for no worker of another call" * doctest::skip(available
     CHECK(entered);
 }
 
+namespace {
+
+// Whoever takes a worker's first chunk goes on when all others are done; the caller gives the worker some time to come.
+struct StandsStill {
+    std::atomic<std::uint32_t> chunks{0};
+    std::atomic<std::uint32_t> done{0};
+    std::atomic<bool> entered{false};
+    std::atomic<bool> all_but_one{false};
+    std::atomic<bool> in_time{true};
+    std::thread::id caller;
+
+    static void body(void* context, Participant& participant) noexcept {
+        auto& call = *static_cast<StandsStill*>(context);
+        call.chunks.store(participant.chunks());
+        const bool worker = std::this_thread::get_id() != call.caller;
+        bool first = worker;
+        for (std::uint32_t chunk = 0; participant.take(chunk); first = false) {
+            if (first) {
+                call.entered.store(true);
+                if (!wait_for(call.all_but_one)) call.in_time.store(false);
+            } else if (!worker && participant.chunks() > 1) {
+                wait_for(call.entered, 1ms);
+            }
+            if (++call.done == participant.chunks() - 1) call.all_but_one.store(true);
+        }
+        // Alone: there is nobody to wait for.
+        call.all_but_one.store(true);
+    }
+};
+
+}  // namespace
+
+// Whether the worker comes is the system's to say; chunks_test has the same without threads.
+TEST_CASE("the last chunk of a worker that stands still is done by the caller") {
+    ThreadPool pool(1);
+    for (const std::int64_t expected : {ThreadPool::kLasting, std::int64_t{0}}) {
+        for (const std::uint32_t chunks : {2U, 4U, 5U, 64U}) {
+            for (int round = 0; round < 20; ++round) {
+                StandsStill call;
+                call.caller = std::this_thread::get_id();
+                pool.run(2, chunks, expected, StandsStill::body, &call);
+                CHECK(call.done.load() == call.chunks.load());
+                CHECK(call.in_time.load());
+            }
+        }
+    }
+}
+
 // Threads of another library: `parts` of them, of which the first is the caller.
 bool with_threads(std::size_t parts, void (*part)(std::int64_t, std::int64_t, void*), void* context) noexcept {
     std::vector<std::thread> others;

@@ -3,80 +3,60 @@
 
 namespace dnnmove {
 
+namespace {
+
+// Of vectors of 16 bytes, each step of which picks bytes of one window.
+constexpr Costs::Gathers kShortVectors{.network = {},
+                                       .shared_windows = 0,
+                                       .few_steps = {1.1, 0.75},
+                                       .even_steps = {1.1, 0.75},
+                                       .mixed_steps = {1.1, 0.75},
+                                       .many_steps = 3.0,
+                                       .block = 0,
+                                       .row_of_blocks = 40,
+                                       .spare_line = 0.15,
+                                       .far = 1.7};
+
+// Of vectors of 64, each step of which picks bytes of two.
+constexpr Costs::Gathers kTwoWindows{.network = {{{3.7, 1.8}, {2.8, 3.0}}},
+                                     .shared_windows = 4.5,
+                                     .few_steps = {1.2, 1.75},
+                                     .even_steps = {1.2, 1.75},
+                                     .mixed_steps = {4.0, 2.4},
+                                     .many_steps = 3.1,
+                                     .block = 2.0,
+                                     .row_of_blocks = 10,
+                                     .spare_line = 0.6,
+                                     .far = 1.0};
+
+}  // namespace
+
 // By instruction set, in the order of Isa.
 constinit const std::array<Costs, 4> all_costs{{
     // scalar
     {.weave = 1.2,
      .transpose = {0.27, 0.38, 0.56, 0.60, 0.78},
-     .cells = {0.48, 0.45, 0.42, 0.40, 0.44},
+     .cells = {0.45, 0.42, 0.40, 0.44},
      .run_element = 1.1,
-     .odd_run_element = 1.4,
-     .tabled_element = 0.9,
-     .wide_tabled_element = 1.15,
-     .far_element = 1.0,
-     .network = {},
-     .shared_windows = 0,
-     .few_steps = {1.1, 0.75},
-     .even_steps = {1.1, 0.75},
-     .mixed_steps = {1.1, 0.75},
-     .many_steps = 3.0,
-     .block = 0,
-     .row_of_blocks = 40,
-     .spare_line = 0.15},
+     .gather = kShortVectors},
     // avx2
     {.weave = 0.7,
      .transpose = {0.34, 0.43, 0.62, 0.80, 0.88},
-     .cells = {0.48, 0.50, 0.55, 0.51, 0.69},
+     .cells = {0.50, 0.55, 0.51, 0.69},
      .run_element = 1.15,
-     .odd_run_element = 1.4,
-     .tabled_element = 0.9,
-     .wide_tabled_element = 1.15,
-     .far_element = 1.0,
-     .network = {},
-     .shared_windows = 0,
-     .few_steps = {1.1, 0.75},
-     .even_steps = {1.1, 0.75},
-     .mixed_steps = {1.1, 0.75},
-     .many_steps = 3.0,
-     .block = 0,
-     .row_of_blocks = 40,
-     .spare_line = 0.15},
+     .gather = kShortVectors},
     // avx512
     {.weave = 0.7,
      .transpose = {0.58, 0.72, 1.00, 1.30, 1.55},
-     .cells = {0.62, 0.62, 0.56, 0.72, 0.75},
+     .cells = {0.62, 0.56, 0.72, 0.75},
      .run_element = 1.1,
-     .odd_run_element = 1.4,
-     .tabled_element = 0.9,
-     .wide_tabled_element = 1.15,
-     .far_element = 1.0,
-     .network = {},
-     .shared_windows = 0,
-     .few_steps = {1.1, 0.75},
-     .even_steps = {1.1, 0.75},
-     .mixed_steps = {1.1, 0.75},
-     .many_steps = 3.0,
-     .block = 0,
-     .row_of_blocks = 40,
-     .spare_line = 0.15},
+     .gather = kShortVectors},
     // avx512_vbmi
     {.weave = 0.62,
      .transpose = {0.62, 0.66, 0.92, 1.28, 1.70},
-     .cells = {0.47, 0.47, 0.47, 0.48, 0.52},
+     .cells = {0.47, 0.47, 0.48, 0.52},
      .run_element = 1.1,
-     .odd_run_element = 1.4,
-     .tabled_element = 0.9,
-     .wide_tabled_element = 1.15,
-     .far_element = 1.0,
-     .network = {{{3.7, 1.8}, {2.8, 3.0}}},
-     .shared_windows = 4.5,
-     .few_steps = {1.2, 1.75},
-     .even_steps = {1.2, 1.75},
-     .mixed_steps = {4.0, 2.4},
-     .many_steps = 3.1,
-     .block = 2.0,
-     .row_of_blocks = 10,
-     .spare_line = 0.6},
+     .gather = kTwoWindows},
 }};
 
 }  // namespace dnnmove

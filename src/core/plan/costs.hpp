@@ -10,32 +10,32 @@ namespace dnnmove {
 // Of one instruction set. Each strategy has a formula for how its cost depends on the extents (plan/strategies);
 // these factors make cycles of it.
 struct Costs {
-    // base + step * (steps per vector), in cycles per vector.
-    struct PerVector {
-        double base;
-        double step;
+    double weave;                     // factor
+    std::array<double, 5> transpose;  // factor, of elements of 1, 2, 4, 8 and 16 bytes
+    std::array<double, 4> cells;      // factor, of strided elements in cells of 2, 4, 8 and 16 bytes
+    double run_element;               // of a power of two of bytes, up to 16
+
+    // Of gathers, in cycles.
+    struct Gathers {
+        // base + step * (steps per vector), of a vector.
+        struct PerVector {
+            double base;
+            double step;
+        };
+        // Through networks of 2 and 3 rounds; out of windows that all vectors share; of vectors with as many steps each, up to
+        // four and more of them; of others, whose loops end where no branch predictor expects it.
+        std::array<PerVector, 2> network;
+        double shared_windows;
+        PerVector few_steps;
+        PerVector even_steps;
+        PerVector mixed_steps;
+        double many_steps;  // each, where a vector has more than eight: they come from more lines than the cache has ways for
+        double block;  // besides its vectors
+        double row_of_blocks;
+        double spare_line;  // each line of which a block takes little, so that many blocks read it
+        double far;  // factor, beyond the caches
     };
-
-    double weave;                        // factor
-    std::array<double, 5> transpose;     // factor, of elements of 1, 2, 4, 8 and 16 bytes
-    std::array<double, 5> cells;         // factor, of strided elements in cells of as many bytes
-    double run_element;                  // of a power of two of bytes, up to 16
-    double odd_run_element;              // of other sizes
-    double tabled_element;               // by a table of where it comes from
-    double wide_tabled_element;          // of 16 bytes
-    double far_element;                  // more, beyond the caches, for each that is alone in its line
-
-    // Gathers: through networks of 2 and 3 rounds; out of windows that all vectors share; of vectors with as many
-    // steps each, up to four and more of them; of others, whose loops end where no branch predictor expects it.
-    std::array<PerVector, 2> network;
-    double shared_windows;
-    PerVector few_steps;
-    PerVector even_steps;
-    PerVector mixed_steps;
-    double many_steps;  // each, where a vector has more than eight: they come from more lines than the cache has ways for
-    double block;          // besides its vectors
-    double row_of_blocks;
-    double spare_line;  // each line of which a block takes little, so that many blocks read it
+    Gathers gather;
 };
 
 extern const std::array<Costs, 4> all_costs;

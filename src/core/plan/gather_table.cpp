@@ -96,7 +96,7 @@ double GatherTable::spare_lines() const {
     return static_cast<double>(std::max<std::int64_t>(0, static_cast<std::int64_t>(lines.size()) - needed));
 }
 
-double GatherTable::cycles(const Costs& costs) const {
+double GatherTable::cycles(const Costs::Gathers& costs) const {
     double cycles = costs.spare_line * spare_lines();
     if (network == 0 && (shared_windows > 0 || one_window)) {
         return cycles + costs.shared_windows * static_cast<double>(vectors.size());
@@ -104,10 +104,10 @@ double GatherTable::cycles(const Costs& costs) const {
     // Short vectors come in runs of their own kernels, whose loops end alike.
     const bool mixed = even_steps == 0 && vector_bytes == 64;
     for (const GatherVector& vector : vectors) {
-        const Costs::PerVector& each = network != 0        ? costs.network[static_cast<std::size_t>(network - 2)]
-                                       : mixed             ? costs.mixed_steps
-                                       : vector.steps <= 4 ? costs.few_steps
-                                                           : costs.even_steps;
+        const Costs::Gathers::PerVector& each = network != 0        ? costs.network[static_cast<std::size_t>(network - 2)]
+                                                : mixed             ? costs.mixed_steps
+                                                : vector.steps <= 4 ? costs.few_steps
+                                                                    : costs.even_steps;
         cycles += each.base + vector.steps * (vector.steps <= 8 ? each.step : costs.many_steps);
     }
     return cycles;

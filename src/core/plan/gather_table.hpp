@@ -48,7 +48,7 @@ struct GatherTable {
     // Lines that a block reads little of, so that many blocks read them.
     double spare_lines() const;
     // Estimated cycles of one block.
-    double cycles(const Costs& costs) const;
+    double cycles(const Costs::Gathers& costs) const;
 };
 
 // The destination of a block: contiguous runs of `bytes` bytes each, at these offsets in bytes.

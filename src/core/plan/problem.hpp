@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdlib>
 #include <vector>
 
@@ -61,6 +63,8 @@ inline constexpr std::int64_t kUnitWorthBytes = 8 * 1024;  // a kernel call on l
 inline bool continues(const Loop& outer, std::int64_t bytes) { return !outer.table && outer.dst_stride == bytes; }
 
 inline bool power_of_two(std::int64_t n) { return (n & (n - 1)) == 0; }
+// Of a power of two.
+inline std::size_t log2_of(std::int64_t n) { return static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(n))); }
 
 // Cycles per byte for what kernel calls on the loops `taken` cost besides the kernel's work: the calls, and
 // the lines at the ends of the runs that a call reads and writes, which other calls touch again.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "plan/lines.hpp"
+#include "plan/problem.hpp"
 #include "plan/records.hpp"
 
 namespace dnnmove {
@@ -24,8 +25,6 @@ std::int64_t distance(const std::byte* a, const std::byte* b) {
 void prefetch_lines(const std::byte* from, std::int64_t bytes) {
     for (std::int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(from + k, 0, 2);
 }
-
-int log2_of(std::int64_t width) { return __builtin_ctzll(static_cast<unsigned long long>(width)); }
 
 }  // namespace
 
@@ -141,7 +140,7 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
         phases |= into_line(to);
     }
     const std::byte* src = slab.srcs[buffer_] + first.at;
-    const int element = log2_of(width);
+    const std::size_t element = log2_of(width);
     const std::int64_t line_records = kLine / width;
     const std::int64_t panel = (large_ ? kStreamedPanelBytes : kPanelBytes) / width;
     const std::int64_t end = slab.begin + slab.count;

@@ -38,8 +38,8 @@ public:
 
 private:
     // A worker keeps that much credit at most, or good times would pay for long waits later: one tick of a host's scheduler.
-    // (Two processors of a virtual machine: with 10 ms two and four processes at once have 0.88 to 1.00 of the rate of one thread each,
-    // with 4 or less 0.94 to 1.03, in turns.)
+    // (Two processors of a virtual machine: with 10 ms two and four processes at once have 0.88 to 1.00 of the rate of one
+    // thread each, with 4 or less 0.94 to 1.03, in turns.)
     static constexpr std::int64_t kMostCredit = 4'000'000;
     // Rest per debt: waits cost at most one part in so many of all time, in the long run. (Measured on calls of 0.1 ms,
     // 1 ms apart, beside two busy processes: with 12, their mean was up to 2.0 times that of one thread; with 24, 1.5.)

@@ -11,6 +11,10 @@ namespace {
 constexpr std::int64_t kBlockPiece = 512;  // bytes of a destination row
 constexpr std::int64_t kLeastBlocked = 8;  // bytes of an element
 
+// Cycles, for every instruction set alike.
+constexpr double kOddElement = 1.4;  // of no power of two of bytes, up to 16
+constexpr double kFarElement = 1.0;  // more, beyond the caches, for each that is alone in its line
+
 struct ElementCopy final : RowStrategy {
     using RowStrategy::RowStrategy;
 
@@ -30,7 +34,7 @@ struct ElementCopy final : RowStrategy {
         const auto row = static_cast<double>(row_bytes);
         const auto bytes = static_cast<double>(itemsize);
         const bool odd_size = !power_of_two(itemsize);
-        const double element = itemsize > 16 ? 0.06 * bytes : odd_size ? costs.odd_run_element : costs.run_element;
+        const double element = itemsize > 16 ? 0.06 * bytes : odd_size ? kOddElement : costs.run_element;
         // Short ones are not staged: beyond the caches each waits for its line.
         const double waits = context.beyond_cache && itemsize <= 16 ? 1.7 : 1;
         double cycles = (element / bytes + 1.5 / row) * waits;
@@ -44,7 +48,7 @@ struct ElementCopy final : RowStrategy {
                                row_bytes % kLine == 0 && !tiles;
         cycles += far_cost(problem, inner);
         const bool alone = itemsize <= 16 && !by_blocks && std::abs(inner.src_stride) >= kLine;
-        if (context.large && alone) cycles += costs.far_element / bytes;
+        if (context.large && alone) cycles += kFarElement / bytes;
         // Rows that end inside lines are staged one by one, but for the shortest.
         constexpr double kStagedRow = 50;  // cycles
         if (context.beyond_cache && row_bytes >= 2 * kLine && row_bytes % kLine != 0) cycles += kStagedRow / row;

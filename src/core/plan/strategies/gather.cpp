@@ -9,7 +9,6 @@ namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kMaxBlockBytes = 1024;
-constexpr double kFarVectors = 1.7;  // factor, of vectors of 16 bytes beyond the caches
 constexpr double kFarLine = 1.5;  // cycles, of a line beyond the caches of which a block takes little
 constexpr std::int64_t kMaxTabledBytes = 32 * 1024;  // of the destination, of a loop with offset tables
 
@@ -44,13 +43,13 @@ struct Gather : RowStrategy {
 
     bool match(const Problem& problem);
     double cost(const Problem& problem) const override {
-        const Costs& costs = costs_of(problem.kernels());
+        const Costs::Gathers& costs = costs_of(problem.kernels()).gather;
         double cycles = (table.cycles(costs) + costs.block) / static_cast<double>(block_bytes);
         cycles += costs.row_of_blocks / static_cast<double>(a.extent * a.dst_stride * runs);
         if (problem.context.beyond_cache) {
             // Nothing is prefetched: short vectors wait for each of their lines, and lines of which a block takes little
             // come from afar again and again.
-            if (problem.kernels().gather_windows == 1) cycles *= kFarVectors;
+            cycles *= costs.far;
             cycles += kFarLine * table.spare_lines() / static_cast<double>(block_bytes);
         }
         return cycles + 1.5 * far_cost(problem, problem.loops.back());
@@ -198,7 +197,7 @@ struct GatherByTable final : Gather {
     using Gather::Gather;
 
     double cost(const Problem& problem) const override {
-        const Costs& costs = costs_of(problem.kernels());
+        const Costs::Gathers& costs = costs_of(problem.kernels()).gather;
         return (table.cycles(costs) + costs.block) / static_cast<double>(block_bytes);
     }
     bool match(const Problem& problem) {

@@ -1,6 +1,4 @@
 // Strided transpose: elements of odd sizes, or with gaps between them, one chain of loops against another.
-#include <bit>
-
 #include "plan/chains.hpp"
 #include "plan/strategies.hpp"
 #include "plan/costs.hpp"
@@ -44,8 +42,7 @@ struct StridedTranspose final : ChainedTranspose {
         const double tile = partial * (1.2 * static_cast<double>(side) + 6.0 * static_cast<double>(per_lane));
         const auto tiles = static_cast<double>(((rows + side - 1) / side) * ((columns + per_lane - 1) / per_lane));
         const double piece = 6.0 / static_cast<double>(std::min<std::int64_t>(rows * itemsize, 256)) + 0.03;
-        const double factor =
-            costs_of(kernels).cells[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(cell)))];
+        const double factor = costs_of(kernels).cells[log2_of(cell) - 1];
         return factor * ((tile * tiles + 60.0) / static_cast<double>(rows * columns * itemsize) + piece);
     }
     void run(const Call& call) const noexcept override {

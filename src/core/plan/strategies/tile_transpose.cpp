@@ -1,6 +1,4 @@
 // Tile transpose: elements of 1, 2, 4, 8 or 16 bytes without gaps, one chain of loops against another, in registers.
-#include <bit>
-
 #include "plan/chains.hpp"
 #include "plan/costs.hpp"
 #include "plan/lines.hpp"
@@ -283,7 +281,7 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
 }
 
 void TileTranspose::run_tile(const Call& call, const Tile& tile) const noexcept {
-    const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    const auto width = log2_of(itemsize);
     if (by_lines) {
         const std::int64_t left = b.extent - call.unit.b_tile * b.tile;
         const std::int64_t readable = whole_lines ? tile.rows : std::min(left, b.tile + extra_rows(itemsize));
@@ -356,7 +354,7 @@ void TileTranspose::run_first(const Call& call, Tile tile, std::int64_t before) 
 // A line's worth of columns at a time, with each the part of the next block that they are of theirs.
 void TileTranspose::run_blocks(const Call& call, const Tile& tile) const noexcept {
     const std::int64_t line_steps = kLine / itemsize;
-    const auto width = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    const auto width = log2_of(itemsize);
     for (std::int64_t i = 0; i < tile.columns; i += line_steps) {
         const std::int64_t part = i / line_steps % kBlockLines;
         const std::int64_t after = i + (kBlockLines - part) * line_steps;
@@ -409,8 +407,7 @@ double tile_cycles(std::int64_t columns, std::int64_t rows, std::int64_t itemsiz
     const double whole_tile = static_cast<double>(side) * (per_vector + inside_lanes);
     return per_row_of_tiles *
            (static_cast<double>(rows / side) + rest_of_rows(rows, itemsize, kernels, inside_lanes) / whole_tile) /
-           static_cast<double>(columns * rows * itemsize) *
-           costs_of(kernels).transpose[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)))];
+           static_cast<double>(columns * rows * itemsize) * costs_of(kernels).transpose[log2_of(itemsize)];
 }
 
 std::unique_ptr<Strategy> match_tile_transpose(const Problem& problem) { return matched<TileTranspose>(problem); }

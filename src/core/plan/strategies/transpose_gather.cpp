@@ -8,7 +8,6 @@
 //     source       x[i][j][p][s]   rows ij, columns ps      i0j0: p0s0 p0s1 p1s0 p1s1, i0j1: p0s0 p0s1 ..
 //     stage        [p][s][i][j]    transposed               p0s0: i0j0 i0j1 i1j0 i1j1, p0s1: i0j0 i0j1 ..
 //     destination  y[p][i][s][j]   gathered, run by run     p0: i0 (s0: j0 j1, s1: j0 j1), i1 (s0: j0 j1, s1: j0 j1)
-#include <bit>
 #include <limits>
 
 #include "plan/chains.hpp"
@@ -34,10 +33,10 @@ constexpr double kLongBlock = 1.9;
 
 // Cycles per byte of a gather whose vectors have so many windows.
 double gather_cycles(std::int64_t windows, const Kernels& kernels) {
-    const Costs& costs = costs_of(kernels);
+    const Costs::Gathers& costs = costs_of(kernels).gather;
     const bool pairs = kernels.gather_windows == 2;
     const auto steps = static_cast<double>(pairs && windows > 1 ? windows - 1 : windows);
-    const Costs::PerVector& each = steps <= 4 ? costs.few_steps : costs.even_steps;
+    const Costs::Gathers::PerVector& each = steps <= 4 ? costs.few_steps : costs.even_steps;
     const double vector = each.base + steps * (steps <= 8 ? each.step : costs.many_steps);
     return vector / static_cast<double>(kernels.gather_bytes);
 }
@@ -261,7 +260,7 @@ void TransposeGather::make_gather(const std::vector<std::int64_t>& sources, std:
 
 void TransposeGather::run(const Call& call) const noexcept {
     alignas(kLine) std::byte stage[kStageBytes + kLine];
-    const auto log2 = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    const auto log2 = log2_of(itemsize);
     call.kernels.transpose[log2](call.src(), src_rows.data(), stage, stage_rows.data(), a.extent, padded_rows,
                                  {false, !call.near}, {call.base + call.next.src, src_rows.data()});
     const GatherBlock block = table.block();

@@ -8,8 +8,6 @@
 //
 //     source       x[i][j][p][s]   rows j, columns ps, steps i
 //     destination  y[p][i][s][j]   runs of p0: i0 (s0: j0 j1, s1: j0 j1), i1 (..); of p1: likewise
-#include <bit>
-
 #include "plan/chains.hpp"
 #include "plan/costs.hpp"
 #include "plan/lines.hpp"
@@ -172,7 +170,7 @@ Schedule TransposeRuns::schedule(const Problem& problem) {
 
 void TransposeRuns::run(const Call& call) const noexcept {
     alignas(kLine) std::byte stage[kStageBytes];
-    const auto log2 = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(itemsize)));
+    const auto log2 = log2_of(itemsize);
     const std::int64_t steps = b.steps(call.unit.b_tile);
     const std::int64_t a_steps = a.steps(call.unit.a_tile);
     const std::int64_t whole_runs = static_cast<std::int64_t>(run_starts.size());
