@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "python/once.hpp"
 #include "python/pyref.hpp"
 
 namespace dnnmove::torch_tensors {
@@ -31,10 +32,7 @@ struct Torch {
     PyObject* increment_versions = find("torch._C", {"_increment_version"});
 };
 
-Torch& torch() {
-    static Torch* const attributes = new Torch();
-    return *attributes;
-}
+Torch& torch() { return once<Torch>(); }
 
 bool truth(PyObject* answer) {
     const PyRef value = checked(answer);

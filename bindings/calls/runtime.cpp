@@ -8,6 +8,7 @@
 #include "arguments/function.hpp"
 #include "arguments/parse.hpp"
 #include "call/plan_cache.hpp"
+#include "call/prepare.hpp"
 #include "onednn/onednn.hpp"
 #include "onednn/onednn_threads.hpp"
 #include "python/errors.hpp"
@@ -93,15 +94,13 @@ py::object buffer_pool() {
 }  // namespace
 
 void register_runtime(py::module_& module) {
-    best_isa();  // a wrong DNNMOVE_ISA fails the import, not a later call
-    check_thread_environment();
+    prepare_process();  // a wrong environment variable fails the import, not a later call
 
     module.def("build_info", build_info, reference::runtime::kBuildInfo);
     module.def(
         "set_num_threads", [](py::handle n) { set_num_threads(parse_threads(n.ptr(), "n")); }, py::arg("n"),
         reference::runtime::kSetNumThreads);
     module.def("get_num_threads", &get_num_threads, reference::runtime::kGetNumThreads);
-    process_pool();  // and so does a wrong DNNMOVE_POOL
     module.def(
         "clear_caches",
         [] {

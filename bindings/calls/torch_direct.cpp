@@ -5,6 +5,7 @@
 #include "arguments/torch_tensors.hpp"
 #include "calls/eager.hpp"
 #include "python/errors.hpp"
+#include "python/once.hpp"
 
 namespace dnnmove {
 namespace {
@@ -44,9 +45,9 @@ bool in_forward_ad(const Watchers& watchers) {
 long way_of(PyObject* tensor) {
     if (process_is_new) settle();
     if (!array_type_of(Py_TYPE(tensor)).exact) return 0;
-    static const Watchers* const watchers = new Watchers();
-    if (!zero(PyObject_CallNoArgs(watchers->transforms)) || !zero(PyObject_CallNoArgs(watchers->dispatch_modes)) ||
-        !zero(PyObject_CallNoArgs(watchers->tracing)) || in_forward_ad(*watchers)) {
+    const auto& watchers = once<Watchers>();
+    if (!zero(PyObject_CallNoArgs(watchers.transforms)) || !zero(PyObject_CallNoArgs(watchers.dispatch_modes)) ||
+        !zero(PyObject_CallNoArgs(watchers.tracing)) || in_forward_ad(watchers)) {
         return 0;
     }
     return torch_tensors::needs_gradient(tensor) ? 2 : 1;
@@ -86,9 +87,9 @@ PyRef shuffled_by_torch(PyObject* x, PyObject* groups) {
         PyObject* threads = torch_tensors::find("torch", {"get_num_threads"});
         PyObject* shuffle = torch_tensors::find("torch", {"channel_shuffle"});
     };
-    static const Torch* const torch = new Torch();
+    const auto& torch = once<Torch>();
     const DLPackExchangeAPI* const api = array_type_of(Py_TYPE(x)).api;
-    if (api == nullptr || PyLong_AsLong(checked(PyObject_CallNoArgs(torch->threads)).get()) != 1) return {};
+    if (api == nullptr || PyLong_AsLong(checked(PyObject_CallNoArgs(torch.threads)).get()) != 1) return {};
     DLTensor described{};
     if (api->dltensor_from_py_object_no_sync(x, &described) != 0) {
         drop_failed_attempt();
@@ -100,7 +101,7 @@ PyRef shuffled_by_torch(PyObject* x, PyObject* groups) {
     }
     if (bytes == 0 || bytes > kFewBytes || !contiguous_or_channels_last(described)) return {};
     PyObject* const arguments[] = {x, groups};
-    PyRef result = PyRef::steal(PyObject_Vectorcall(torch->shuffle, arguments, 2, nullptr));
+    PyRef result = PyRef::steal(PyObject_Vectorcall(torch.shuffle, arguments, 2, nullptr));
     if (!result) drop_failed_attempt();  // it wants three dimensions, and words errors in another way
     return result;
 }

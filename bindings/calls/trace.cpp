@@ -75,6 +75,9 @@ private:
     }
 };
 
+// Made when the library is loaded, before anybody can fork.
+[[maybe_unused]] Printer& printer_loaded = Printer::printer();
+
 std::string number(const char* format, double value) {
     char text[32];
     std::snprintf(text, sizeof text, format, value);

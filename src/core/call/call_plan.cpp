@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "plan/tuning.hpp"
-#include "runtime/cpu.hpp"
 #include "runtime/heap_bytes.hpp"
 
 namespace dnnmove {
@@ -92,10 +91,6 @@ CallPlan::CallPlan(Title title, std::vector<Placement> inputs, std::vector<Place
     }
     if (bytes_ < kSmall) finest_ = kSmallAlignment;
     memory_.store(memory);
-    // Both are found out once in a process. Now, with the caller's lock of the interpreter, rather than by the first
-    // build, in which a fork would find them half done.
-    best_isa();
-    last_level_cache();
 }
 
 CallPlan::~CallPlan() {

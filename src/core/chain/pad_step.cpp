@@ -12,6 +12,8 @@ using ops::named;
 constexpr std::size_t kMostBoxes = 16;                      // that edges make before they turn to tables
 constexpr std::int64_t kMaxIndices = std::int64_t{1} << 28;  // of such a table
 
+const Dims kNoWidths{0, 0};
+
 class PadStep : public Step {
 public:
     PadStep(Widths widths, std::string mode, Element value)
@@ -91,13 +93,12 @@ private:
 
     // Before and after.
     const Dims& widths(std::size_t axis, std::size_t ndim) const {
-        static const Dims kNone{0, 0};
         const bool for_all = !std::holds_alternative<std::vector<Dims>>(widths_) || pairs_.size() == 1;
         if (!for_all && pairs_.size() != ndim) {
             throw ValueError("pad_width " + text() + " holds " + std::to_string(pairs_.size()) + " pairs, but data has " +
                              std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions"));
         }
-        return ndim == 0 ? kNone : pairs_[for_all ? 0 : axis];
+        return ndim == 0 ? kNoWidths : pairs_[for_all ? 0 : axis];
     }
 
     // The place in an axis of `length` that place `at` repeats: [0, length) are its own.

@@ -23,7 +23,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;  // bytes
 constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
 
 std::size_t page_bytes() noexcept {
-    static const long bytes = sysconf(_SC_PAGE_SIZE);
+    const long bytes = sysconf(_SC_PAGE_SIZE);
     return bytes > 0 ? static_cast<std::size_t>(bytes) : 4096;
 }
 
