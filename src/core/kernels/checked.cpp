@@ -178,10 +178,9 @@ struct Checked {
             .that(!stores.nontemporal || inner.exchange_bytes == kLine, "vectors that are no lines are not streamed");
         inner.exchange(block, srcs, dsts, records, rows, stores);
     }
-    static void split_records(const RecordBlock& block, const std::byte* src, std::byte* const* dsts,
-                              KernelStores stores) noexcept {
+    static void split_records(const RecordBlock& block, const std::byte* src, std::byte* const* dsts) noexcept {
         Check("split_records").that(block.count >= 1 && block.count <= kMaxRecordFields, "1 to kMaxRecordFields fields");
-        inner.split_records(block, src, dsts, stores);
+        inner.split_records(block, src, dsts);
     }
     static void join_records(const RecordBlock& block, const std::byte* const* srcs, std::byte* dst,
                              KernelStores stores) noexcept {

@@ -268,9 +268,9 @@ struct Kernels {
     void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
                      const KernelLoop& rows, KernelStores stores) noexcept;
     std::int64_t exchange_bytes;
-    // Deals records out to their fields, or makes records of fields without gaps between them, storing
-    // every line of the destination once; at most kMaxRecordFields. Null where a vector is no line.
-    void (*split_records)(const RecordBlock& block, const std::byte* src, std::byte* const* dsts, KernelStores stores) noexcept;
+    // Deals records out to their fields, by non-temporal stores, or makes records of fields without gaps between them,
+    // storing every line of the destination once; at most kMaxRecordFields. Null where a vector is no line.
+    void (*split_records)(const RecordBlock& block, const std::byte* src, std::byte* const* dsts) noexcept;
     void (*join_records)(const RecordBlock& block, const std::byte* const* srcs, std::byte* dst, KernelStores stores) noexcept;
     // Copies `bytes` contiguous bytes with non-temporal stores; partial lines at the ends with ordinary ones.
     void (*stream)(const std::byte* src, std::byte* dst, std::int64_t bytes) noexcept;

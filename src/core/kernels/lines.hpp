@@ -74,9 +74,8 @@ private:
 inline constexpr std::int64_t kRecordsAhead = 2048;
 inline constexpr std::int64_t kFieldsAhead = 512;
 
-// Record by record: the source is read once, from its begin to its end.
 template <class Simd>
-inline void split_streamed(const RecordBlock& block, const std::byte* src, std::byte* const* dsts, std::int64_t ahead) {
+void split_records(const RecordBlock& block, const std::byte* src, std::byte* const* dsts) noexcept {
     LineWriter<Simd, true> writers[kMaxRecordFields];
     for (std::int32_t k = 0; k < block.count; ++k) {
         const RecordField& field = block.fields[k];
@@ -85,32 +84,10 @@ inline void split_streamed(const RecordBlock& block, const std::byte* src, std::
     const std::byte* record = src + block.begin * block.pitch;
     for (std::int64_t i = block.begin; i < block.end; ++i, record += block.pitch) {
         for (std::int32_t k = 0; k < block.count; ++k) {
-            writers[k].put(record + block.fields[k].at, block.fields[k].width, ahead);
+            writers[k].put(record + block.fields[k].at, block.fields[k].width, kRecordsAhead);
         }
     }
     for (std::int32_t k = 0; k < block.count; ++k) writers[k].finish();
-}
-
-// Field by field: what is in the first-level cache is as well read again, and a writer stays in registers.
-template <class Simd>
-inline void split_cached(const RecordBlock& block, const std::byte* src, std::byte* const* dsts, std::int64_t ahead) {
-    for (std::int32_t k = 0; k < block.count; ++k) {
-        const RecordField& field = block.fields[k];
-        LineWriter<Simd, false> writer(dsts[field.buffer] + field.offset + block.begin * field.width);
-        const std::byte* from = src + field.at + block.begin * block.pitch;
-        for (std::int64_t i = block.begin; i < block.end; ++i, from += block.pitch) writer.put(from, field.width, ahead);
-        writer.finish();
-    }
-}
-
-template <class Simd>
-void split_records(const RecordBlock& block, const std::byte* src, std::byte* const* dsts, KernelStores stores) noexcept {
-    const std::int64_t ahead = stores.prefetch ? kRecordsAhead : 0;
-    if (stores.nontemporal) {
-        split_streamed<Simd>(block, src, dsts, ahead);
-    } else {
-        split_cached<Simd>(block, src, dsts, ahead);
-    }
 }
 
 template <class Simd, bool nontemporal>

@@ -12,8 +12,13 @@ namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kMinRecords = 64;
-constexpr std::int64_t kWideField = 192;       // bytes, on average; no shuffle of bytes is worth it
-// Fields that are worth moving by whole lines, beyond and in the caches: bytes, on average.
+// Fields so wide, in bytes on average, are as well copied one by one, where whole lines do not help: beyond the caches, in
+// them, and in them from records of which a processor fetches the next ones ahead.
+constexpr std::int64_t kWideField = 192;
+constexpr std::int64_t kCachedWideField = 160;
+constexpr std::int64_t kWideFieldOfShort = 80;
+constexpr std::int64_t kShortRecord = 1024;  // bytes
+// Fields that are worth moving by whole lines, beyond the caches and, of those that are joined, in them: bytes, on average.
 constexpr std::int64_t kLineField = 32;
 constexpr std::int64_t kCachedLineField = 160;
 constexpr std::int64_t kSlabBytes = 32 * 1024;
@@ -50,6 +55,18 @@ double transpose_cycles(std::int64_t width, std::int64_t count, const Kernels& k
     return per_vector / fill * static_cast<double>(kLine / kernels.vector_bytes);
 }
 
+// Whether fields move by whole lines. Split ones do not in the caches, where many short runs of stores are slower than the
+// lines that fields share.
+bool moves_by_lines(std::int64_t bytes, std::int64_t count, bool split, bool large, const Kernels& kernels) {
+    const bool wide = large ? bytes >= kLineField * count : !split && bytes >= kCachedLineField * count;
+    return wide && kernels.split_records != nullptr && count <= kMaxRecordFields;
+}
+
+std::int64_t wide_field(std::int64_t pitch, bool large) {
+    if (large) return kWideField;
+    return pitch <= kShortRecord ? kWideFieldOfShort : kCachedWideField;
+}
+
 // The same of fields that move group by group; those that are strips are loaded and stored one by one.
 double grouped_cycles(const std::vector<std::int64_t>& widths, const std::vector<Records::Group>& groups, std::int64_t pitch,
                       const Kernels& kernels) {
@@ -81,8 +98,9 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
             std::int64_t bytes = 0;
             for (const std::size_t k : members) bytes += transfers[k].nest.itemsize;
             const auto count = static_cast<std::int64_t>(members.size());
-            const bool by_lines = kernels.split_records != nullptr && count <= kMaxRecordFields;
-            if (bytes >= kWideField * count && !by_lines) continue;  // as well copied by themselves
+            const Loop& loop = transfers[first].nest.loops[0];
+            const std::int64_t pitch = split ? loop.src_stride : loop.dst_stride;
+            if (bytes >= wide_field(pitch, large) * count && !moves_by_lines(bytes, count, split, large, kernels)) continue;
             Records records;
             records.split_ = split;
             records.large_ = large;
@@ -97,10 +115,9 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
                       [](const Field& a, const Field& b) { return a.at < b.at; });
             const int src = transfers[first].src;
             const int dst = transfers[first].dst;
-            const Nest& nest = transfers[first].nest;
             records.buffer_ = split ? src : dst;
-            records.pitch_ = split ? nest.loops[0].src_stride : nest.loops[0].dst_stride;
-            records.records_ = nest.loops[0].extent;
+            records.pitch_ = pitch;
+            records.records_ = loop.extent;
             if (!split && !records.dense()) continue;  // lines shared with what others write
             records.plan(kernels);
             for (const std::size_t k : members) taken[k] = true;
@@ -157,9 +174,7 @@ void Records::plan(const Kernels& kernels) {
             groups_ = {{Method::exchange, 0, fields_.size()}};
         }
     }
-    if (kernels.split_records != nullptr && count <= kMaxRecordFields &&
-        total >= (large_ ? kLineField : kCachedLineField) * count &&
-        !(groups_[0].method == Method::exchange && exchange_.few())) {
+    if (moves_by_lines(total, count, split_, large_, kernels) && !(groups_[0].method == Method::exchange && exchange_.few())) {
         groups_ = {{Method::lines, 0, fields_.size()}};
         exchange_ = {};
     }

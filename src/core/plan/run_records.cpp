@@ -31,17 +31,15 @@ void prefetch_lines(const std::byte* from, std::int64_t bytes) {
 void Records::run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
     if (begin >= end) return;
     if (!split_ && stages_) return join_staged({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
-    const bool lines = groups_[0].method == Method::lines;
-    if (lines && (large_ || !split_))
+    if (groups_[0].method == Method::lines) {
         return move_lines({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
+    }
     const bool exchanges = groups_[0].method == Method::exchange;
     for (std::int64_t unit = begin; unit < end; ++unit) {
         const std::int64_t from = unit * slab_;
         const std::int64_t to = exchanges && unit + 1 == units_ ? records_ : std::min(from + slab_, records_);
         const Slab slab{srcs, dsts, from, to - from};
-        if (lines) {
-            move_lines(slab);
-        } else if (exchanges) {
+        if (exchanges) {
             exchange_slab(slab);
         } else if (split_) {
             split_slab(slab);
@@ -54,11 +52,10 @@ void Records::run(const std::byte* const* srcs, std::byte* const* dsts, std::int
 void Records::move_lines(const Slab& slab) const noexcept {
     const RecordBlock block{fields_.data(), static_cast<std::int32_t>(fields_.size()), pitch_, slab.begin,
                             slab.begin + slab.count};
-    const KernelStores stores{large_, large_};
     if (split_) {
-        kernels_->split_records(block, slab.srcs[buffer_], slab.dsts, stores);
+        kernels_->split_records(block, slab.srcs[buffer_], slab.dsts);
     } else {
-        kernels_->join_records(block, slab.srcs, slab.dsts[buffer_], stores);
+        kernels_->join_records(block, slab.srcs, slab.dsts[buffer_], KernelStores{large_, large_});
     }
 }
 
