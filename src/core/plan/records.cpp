@@ -120,11 +120,20 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
             records.records_ = loop.extent;
             if (!split && !records.dense()) continue;  // lines shared with what others write
             records.plan(kernels);
+            if (records.as_well_apart()) continue;
             for (const std::size_t k : members) taken[k] = true;
             return records;
         }
     }
     return std::nullopt;
+}
+
+// Strips, of so short records that a gather finds several of one field in a vector, or of two fields to be joined, which
+// a stage costs more than the lines that the two share.
+bool Records::as_well_apart() const {
+    constexpr std::int64_t kGatheredRecord = 12;  // bytes
+    const bool strips = std::all_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.method == Method::strips; });
+    return strips && (pitch_ <= kGatheredRecord || (stages_ && fields_.size() == 2));
 }
 
 std::size_t Records::memory() const {

@@ -60,6 +60,7 @@ private:
 
     void plan(const Kernels& kernels);
     bool dense() const;  // no gaps within and between the records
+    bool as_well_apart() const;  // what was planned is not faster than a copy of each field by itself
     void move_lines(const Slab& slab) const noexcept;
     void exchange_slab(const Slab& slab) const noexcept;
     void split_slab(const Slab& slab) const noexcept;
