@@ -66,6 +66,15 @@ def transpose_shapes(case: Case) -> list[tuple[int, ...]]:
     return [tuple(case.shape[axis] for axis in order)]
 
 
+def take_indices(case: Case) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, case.shape[case.params["axis"]], case.params["count"])
+
+
+def take_shape(case: Case) -> tuple[int, ...]:
+    axis = case.params["axis"]
+    return (*case.shape[:axis], case.params["count"], *case.shape[axis + 1 :])
+
+
 def chain_steps(x: np.ndarray, steps: tuple[tuple[str, dict[str, Any]], ...]) -> list[np.ndarray]:
     """The results of a chain, one NumPy copy after another."""
     branches = [x]
@@ -125,6 +134,8 @@ class Problem:
 
     @property
     def bytes_read(self) -> int:
+        if self.case.op == "take":
+            return min(self.bytes_written, self.parent.nbytes)
         return self.parent.nbytes if self.case.source.windows else sum(array.nbytes for array in self.inputs)
 
 
@@ -145,6 +156,8 @@ def output_shapes(case: Case) -> list[tuple[int, ...]]:
         return split_shapes(case)
     if case.op == "broadcast":
         return [case.params["target"]]
+    if case.op == "take":
+        return [take_shape(case)]
     if case.op == "shuffle_forward":
         return [blocked.physical_shape(case)]
     if case.op == "chain":
@@ -202,6 +215,8 @@ def build(case: Case, memory: Memory, threads: int) -> Problem:
         pairs = PAIRS[case.op](case, inputs, outs)
         for dst, src in PAIRS[case.op](case, inputs, expected):
             np.copyto(dst, src)
+    elif case.op == "take":
+        np.take(inputs[0], take_indices(case), case.params["axis"], out=expected[0])
     elif case.op == "shuffle_forward":
         blocked.shuffle(case, inputs[0], expected[0])
     elif case.op == "chain":

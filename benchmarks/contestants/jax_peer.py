@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import machine
+from benchmarks import machine, operations
 from benchmarks.contestants.contestant import Contestant, UnsupportedError
 from benchmarks.contestants.words import Worded, in_words
 from benchmarks.operations import Problem
@@ -54,6 +54,9 @@ def function(problem: Problem, w: Worded) -> Callable[..., Any]:
     if case.op == "split":
         ends = np.cumsum(p["lengths"])[:-1]
         return lambda x: tuple(jnp.split(start_of(x), ends, p["axis"]))
+    if case.op == "take":
+        indices = operations.take_indices(case)
+        return lambda x: jnp.take(start_of(x), indices, p["axis"], mode="clip")
     axis, group, shape = p["axis"], p["group"], w.shape
     halves = (*shape[:axis], group, shape[axis] // group, *shape[axis + 1 :])
     return lambda x: start_of(x).reshape(halves).swapaxes(axis, axis + 1).reshape(shape)

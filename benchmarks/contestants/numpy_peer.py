@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks import operations
 from benchmarks.contestants.contestant import Contestant, UnsupportedError, as_list
 from benchmarks.operations import Problem
 
@@ -60,6 +61,10 @@ def contestants(problem: Problem) -> list[Contestant]:
         from benchmarks.contestants import chain_peers
 
         return chain_peers.numpy_steps(problem)
+    if case.op == "take":
+        names = {"take": np.take, "x": problem.inputs[0], "out": problem.outs[0], "axis": case.params["axis"]}
+        names["indices"] = operations.take_indices(case)
+        return [Contestant("numpy", "take(x, indices, axis, out=out, mode='clip')", names)]  # 'raise' copies once more
     if problem.pairs is None:
         raise UnsupportedError("NumPy has no blocked layouts")
     if case.small:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import operations
 from benchmarks.contestants.contestant import Contestant, UnsupportedError
 from benchmarks.contestants.words import Worded, in_words
 from benchmarks.operations import Problem
@@ -39,6 +40,9 @@ def nodes(problem: Problem, w: Worded, ins: list[str], outs: list[str]) -> tuple
         return [make("Concat", ins, outs, axis=p["axis"])], {}
     if op == "broadcast":
         return [make("Expand", [*ins, "target"], outs)], {"target": list(p["target"])}
+    if op == "take":
+        indices = operations.take_indices(problem.case)
+        return [make("Gather", [*ins, "indices"], outs, axis=p["axis"])], {"indices": indices.tolist()}
     if op == "shuffle":
         axis, group, shape = p["axis"], p["group"], w.shape
         cut = [*shape[:axis], group, shape[axis] // group, *shape[axis + 1 :]]

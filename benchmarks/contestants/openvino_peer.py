@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import operations
 from benchmarks.contestants.contestant import Contestant, UnsupportedError
 from benchmarks.contestants.words import Worded, in_words
 from benchmarks.operations import Problem
@@ -55,6 +56,9 @@ def model(problem: Problem, w: Worded) -> Any:
         node = ops.concat(inputs, p["axis"])
     elif op == "broadcast":
         node = ops.broadcast(inputs[0], constant(p["target"]))
+    elif op == "take":
+        indices = operations.take_indices(problem.case)
+        node = ops.gather(inputs[0], constant(indices), constant(p["axis"]))
     else:
         raise UnsupportedError(f"no OpenVINO model for {op}")
     return _ov.Model([ops.result(output) for output in node.outputs()], inputs)

@@ -34,6 +34,8 @@ def eager_call(case: Case) -> tuple[str, dict[str, Any]]:
         return "concat(xs, axis", {"concat": dm.concat, "axis": p["axis"]}
     if case.op == "broadcast":
         return "broadcast(x, target", {"broadcast": dm.broadcast, "target": p["target"]}
+    if case.op == "take":
+        return "take(x, indices, axis", {"take": dm.take, "indices": operations.take_indices(case), "axis": p["axis"]}
     raise UnsupportedError(f"no eager call for {case.op}")
 
 
@@ -62,6 +64,8 @@ def chain(problem: Problem) -> Any:
     if not hasattr(dm, "Chain"):
         raise UnsupportedError("this build has no Chain")
     built = dm.Chain(dm.MemoryDesc.of(problem.inputs[0]))
+    if problem.case.op == "take":
+        return built.take(operations.take_indices(problem.case), problem.case.params["axis"]).build()
     for name, arguments in problem.case.params["steps"]:
         built = getattr(built, name)(*arguments.values()) if name == "index" else getattr(built, name)(**arguments)
     return built.build()
@@ -164,7 +168,7 @@ def explain(problem: Problem) -> str:
             return shuffle_forward.explain(problem)
         if problem.case.op == "pipeline":
             return str(problem.built.explain())
-        runner = chain(problem) if problem.case.op == "chain" else primitive(problem)
+        runner = chain(problem) if problem.case.op in ("chain", "take") else primitive(problem)
         return str(runner.explain())
     except Exception:
         return ""

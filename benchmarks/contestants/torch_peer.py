@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import operations
 from benchmarks.contestants.contestant import Contestant, UnsupportedError
 from benchmarks.contestants.words import Worded, in_words
 from benchmarks.operations import Problem
@@ -111,6 +112,10 @@ def contestants(problem: Problem) -> list[Contestant]:
         from benchmarks.contestants import chain_peers
 
         return chain_peers.torch_steps(problem, tensor_of(problem.inputs[0]))
+    if case.op == "take":
+        names = {"select": _torch.index_select, "x": tensor_of(problem.inputs[0]), "out": tensor_of(problem.outs[0])}
+        names |= {"indices": tensor_of(operations.take_indices(case)), "axis": case.params["axis"]}
+        return [Contestant("torch.index_select", "select(x, axis, indices, out=out)", names)]
     if problem.pairs is None:
         raise UnsupportedError("torch has no blocked layouts")
     w = in_words(problem, TYPES)

@@ -13,6 +13,7 @@ OPERATIONS = (
     "shuffle_forward",
     "split",
     "broadcast",
+    "take",
     "new_output",
     "small",
     "chain",

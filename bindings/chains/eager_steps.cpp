@@ -1,4 +1,6 @@
 // The eager functions that are steps of chains: one step, one pass, planned once for each layout.
+#include "python/numpy_api.hpp"
+
 #include "chains/step_methods.hpp"
 
 #include <algorithm>
@@ -16,7 +18,7 @@ namespace {
 constexpr std::int64_t kFirstKey = 1000;  // beyond the numbers of Op
 
 // What an argument is in a key; each is followed by what it takes to tell it from others.
-enum class Kind : std::int64_t { none, integer, integers, text, index };
+enum class Kind : std::int64_t { none, integer, integers, text, array };
 
 void push_text(PlanKey& key, std::string_view text) {
     key.push(static_cast<std::int64_t>(Kind::text));
@@ -26,6 +28,16 @@ void push_text(PlanKey& key, std::string_view text) {
         std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
         key.push(word);
     }
+}
+
+// A list of indices is often long, and the same as in the call before.
+bool push_array(PlanKey& key, PyArrayObject* array) {
+    if (PyArray_NDIM(array) != 1 || PyArray_TYPE(array) != NPY_INT64 || !PyArray_ISCARRAY_RO(array)) return false;
+    const auto count = static_cast<std::size_t>(PyArray_SIZE(array));
+    key.push(static_cast<std::int64_t>(Kind::array));
+    key.push(static_cast<std::int64_t>(count));
+    key.push({static_cast<const std::int64_t*>(PyArray_DATA(array)), count});
+    return true;
 }
 
 // The argument as it was given, where it is of Python's plain types; false where it has to be read first.
@@ -59,6 +71,7 @@ bool push_plain(PlanKey& key, PyObject* object) {
         push_text(key, {text, static_cast<std::size_t>(size)});
         return true;
     }
+    if (PyArray_CheckExact(object)) return push_array(key, reinterpret_cast<PyArrayObject*>(object));
     key.push(static_cast<std::int64_t>(Kind::integer));
     return push_integer(object);
 }

@@ -255,6 +255,25 @@ TEST_CASE("short axes that neither vectors nor tiles suit are copied element by 
         kernels_for(nest_of({3, 4, 5, 6}, {1, 3 * far, far / 4, 3}, 4), inside_caches()).contains("elements by a table"));
 }
 
+TEST_CASE("lists of elements and of rows go by their tables where the destination is written in order") {
+    const auto listed = [](std::int64_t itemsize, std::int64_t dst_step) {
+        auto table = std::make_shared<OffsetTable>();
+        for (std::int64_t k = 0; k < 100; ++k) {
+            table->src.push_back(k * 7 % 100 * itemsize);
+            table->dst.push_back(dst_step != 0 ? k * dst_step : k * 3 % 100 * itemsize);
+        }
+        return canonical(Nest{{{50, 100 * itemsize, 100 * itemsize}, {100, 0, 0, table}}, 0, 0, itemsize});
+    };
+    for (const std::int64_t itemsize : {1, 4, 12, 100, 256}) {
+        for (const PlanContext& context : {inside_caches(), beyond_caches()}) {
+            CHECK(chosen(listed(itemsize, itemsize), context) == "listed elements");
+            CHECK_FALSE(kernels_for(listed(itemsize, 0), context).contains("listed elements"));
+            // Lists around rows of the destination.
+            CHECK_FALSE(kernels_for(listed(itemsize, 5000 * itemsize), context).contains("listed elements"));
+        }
+    }
+}
+
 TEST_CASE("short rows all over a destination beyond the caches are put together to runs") {
     // x[i][j][p][s] -> y[p][i][s][j]: runs of i, s and j for every p.
     const Nest nest = nest_of({9, 40, 14, 11}, {14, 11 * 14 * 9, 1, 14 * 9}, 4);

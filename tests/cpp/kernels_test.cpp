@@ -123,6 +123,30 @@ TEST_CASE_FIXTURE(Checker, "short runs are copied through two loops") {
     }
 }
 
+TEST_CASE_FIXTURE(Checker, "short runs come from the places of a list") {
+    std::array<std::int64_t, 40> places;
+    for (std::size_t j = 0; j < places.size(); ++j) places[j] = static_cast<std::int64_t>(j * 11 % places.size()) * 13;
+    for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
+        for (const KernelStores stores : {KernelStores{}, KernelStores{false, true}}) {
+            for (const std::int64_t rows : {1, 2}) {
+                each_phase(
+                    [&](const std::byte* src, Room& room) {
+                        const KernelLoop a{rows, 9, 40 * (bytes + 1)};
+                        const KernelLoop b{40, 0, bytes + 1, places.data()};
+                        kernels_.copy_runs(src, room.dst(), bytes, a, b, stores);
+                        for (std::int64_t i = 0; i < rows; ++i) {
+                            for (std::size_t j = 0; j < places.size(); ++j) {
+                                const auto to = static_cast<std::int64_t>(j) * b.dst_stride;
+                                put(room, i * a.dst_stride + to, src + i * 9 + places[j], bytes);
+                            }
+                        }
+                    },
+                    "listed runs", {bytes});
+            }
+        }
+    }
+}
+
 TEST_CASE_FIXTURE(Checker, "elements come from where a table says") {
     const std::array<std::int32_t, 11> places{0, 5, 2, 9, 1, 1, 30, 7, 3, 28, 4};
     const std::array<std::int64_t, 2> lines{0, 64};

@@ -40,7 +40,8 @@ void reference(const Nest& nest, const std::byte* src, std::byte* dst, std::size
 }
 
 // Runs the nest on buffers of the given sizes (bytes), shifted to every interesting alignment.
-void check_nest(const Nest& nest, std::size_t src_size, std::size_t dst_size, std::mt19937& random, bool zero = false) {
+void check_nest(const Nest& nest, std::size_t src_size, std::size_t dst_size, std::mt19937& random, bool zero = false,
+                const PlanOptions& options = {}) {
     INFO(testing::literal(nest));
     for (const int threads : {1, 2}) {
         for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{8}}) {
@@ -48,7 +49,7 @@ void check_nest(const Nest& nest, std::size_t src_size, std::size_t dst_size, st
             Bytes dst = random_bytes(dst_size + shift, random);
             Bytes expected = dst;
             reference(nest, zero ? nullptr : src.data() + shift, expected.data() + shift);
-            const Program program({Transfer{zero ? kZeroSource : 0, 0, nest}});
+            const Program program({Transfer{zero ? kZeroSource : 0, 0, nest}}, options);
             const std::byte* from = src.data() + shift;
             std::byte* to = dst.data() + shift;
             program.execute(&from, &to, threads);
@@ -134,6 +135,29 @@ TEST_CASE("gaps are untouched and tables followed") {
     }
     check_nest(Nest{{{10, 0, 0, table}, {3, 4, 4}}, 0, 0, 4}, 120, 120, random);
     check_nest(Nest{{{10, 0, 0, table}, {12, 1, 1}}, 0, 0, 1}, 120, 120, random);
+}
+
+TEST_CASE("lists of elements and of rows are copied") {
+    std::mt19937 random(13);
+    constexpr LastLevelCache kTinyCache{32 << 10, 0};
+    PlanOptions small;
+    small.cache = &kTinyCache;
+    for (const std::int64_t itemsize : {1, 2, 3, 4, 8, 12, 16, 33, 64, 65, 96, 128, 200, 256}) {
+        for (const auto& [count, rows, gap] :
+             {std::array<std::int64_t, 3>{2, 3, 0}, {9, 40, 0}, {9, 40, 5}, {700, 2, 0}, {5000, 1, 0}}) {
+            const std::int64_t listed = count + 3;  // that the list chooses from
+            auto table = std::make_shared<OffsetTable>();
+            for (std::int64_t k = 0; k < count; ++k) {
+                table->src.push_back(static_cast<std::int64_t>(random() % static_cast<unsigned>(listed)) * itemsize);
+                table->dst.push_back(k * (itemsize + gap));
+            }
+            const std::int64_t row = count * (itemsize + gap) + gap;
+            const Nest nest{{{rows, listed * itemsize, row}, {count, 0, 0, table}}, 0, 0, itemsize};
+            const auto src_size = static_cast<std::size_t>(rows * listed * itemsize);
+            check_nest(nest, src_size, static_cast<std::size_t>(rows * row), random);
+            check_nest(nest, src_size, static_cast<std::size_t>(rows * row), random, false, small);
+        }
+    }
 }
 
 TEST_CASE("a source of zeros writes zeros") {

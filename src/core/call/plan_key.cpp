@@ -15,6 +15,12 @@ void PlanKey::push_slowly(std::int64_t word) {
     ++size_;
 }
 
+void PlanKey::push_slowly(std::span<const std::int64_t> words) {
+    if (size_ <= kInline) heap_.assign(inline_, inline_ + size_);
+    heap_.insert(heap_.end(), words.begin(), words.end());
+    size_ += words.size();
+}
+
 void PlanKey::push_layout_slowly(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
     push(static_cast<std::int64_t>(shape.size()));
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {

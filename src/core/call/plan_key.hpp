@@ -21,6 +21,7 @@ public:
         }
     }
     void push(std::span<const std::int64_t> words) {
+        if (size_ + words.size() > kInline) return push_slowly(words);
         for (const std::int64_t word : words) push(word);
     }
     // The number of an array's dimensions, then the length (elements) and the stride (bytes) of each.
@@ -72,6 +73,7 @@ private:
     }
     std::int64_t* data() noexcept { return size_ <= kInline ? inline_ : heap_.data(); }
     [[gnu::cold]] void push_slowly(std::int64_t word);
+    [[gnu::cold]] void push_slowly(std::span<const std::int64_t> words);
     [[gnu::cold]] void push_layout_slowly(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
 
     std::size_t size_ = 0;

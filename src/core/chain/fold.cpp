@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "view/work.hpp"
+#include "runtime/abbreviated.hpp"
 #include "runtime/error.hpp"
 
 namespace dnnmove::chain {
@@ -192,7 +193,7 @@ private:
     // What `node` becomes by the next step; nothing where that is more pieces than a mosaic may have, or where this walk
     // has made more boxes than it may. From an array that is there, a step is always taken.
     Next compose(const Base& base, const Node& node, const Mosaic& mosaic) {
-        const bool starts = base == node;
+        const bool starts = base == node || (base == kSource && node == passed_by(Node{0, 0}));
         if (!starts && view::Work::of_thread().done > walk_end_) {
             folded_.cut_short = true;
             return std::nullopt;
@@ -429,7 +430,7 @@ private:
         const Step& made = *chain_.steps()[step - 1];
         const Level& level = *chain_.levels()[step];
         const std::size_t count = level.shapes.size();
-        std::string text = made.text();
+        std::string text = abbreviated(made.text());
         if (made.turns(count)) {
             const Branches& active = level.active;
             text += active.end - active.begin == count

@@ -159,8 +159,34 @@ void copy_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelL
     }
 }
 
+inline constexpr std::int64_t kRunsAhead = 16;
+
+// Rows of runs that a list finds, rather than a list of rows?
+inline bool is_list(const KernelLoop& a, const KernelLoop& b) {
+    return b.src_rows != nullptr && (a.extent == 1 || a.dst_stride > b.dst_stride);
+}
+
+// One run from each place of a list, a.extent times.
+template <class Move>
+inline void move_listed(const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b, bool prefetch,
+                        Move move_run) {
+    const std::int64_t* at = b.src_rows;
+    for (std::int64_t i = 0; i < a.extent; ++i, src += a.src_stride, dst += a.dst_stride) {
+        std::int64_t j = 0;
+        if (prefetch) {
+            for (; j + kRunsAhead < b.extent; ++j) {
+                __builtin_prefetch(src + at[j + kRunsAhead]);
+                move_run(src + at[j], dst + j * b.dst_stride);
+            }
+        }
+        for (; j < b.extent; ++j) move_run(src + at[j], dst + j * b.dst_stride);
+    }
+}
+
 template <std::size_t bytes>
 inline void move_runs(const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b, std::int64_t ahead) {
+    if (is_list(a, b))
+        return move_listed(src, dst, a, b, ahead != 0, [](const std::byte* from, std::byte* to) { move<bytes>(from, to); });
     for (std::int64_t j = 0; j < b.extent; ++j) {
         const std::byte* from = src + b.src_at(j);
         std::byte* to = dst + j * b.dst_stride;
@@ -177,6 +203,10 @@ inline void move_runs(const std::byte* src, std::byte* dst, KernelLoop a, Kernel
 template <std::size_t size>
 inline void move_odd_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
                           std::int64_t ahead) {
+    if (is_list(a, b)) {
+        return move_listed(src, dst, a, b, ahead != 0,
+                           [bytes](const std::byte* from, std::byte* to) { move_overlapping<size>(from, to, bytes); });
+    }
     for (std::int64_t j = 0; j < b.extent; ++j) {
         const std::byte* from = src + b.src_at(j);
         std::byte* to = dst + j * b.dst_stride;
@@ -194,7 +224,8 @@ void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelL
                KernelStores stores) noexcept {
     // Close runs are found by the hardware; distant ones are asked for some runs ahead.
     const std::int64_t distance = a.src_stride < 0 ? -a.src_stride : a.src_stride;
-    const std::int64_t ahead = stores.prefetch && distance >= kLine ? 16 * a.src_stride : 0;
+    const std::int64_t close = is_list(a, b) ? 1 : 0;
+    const std::int64_t ahead = stores.prefetch ? (distance >= kLine ? kRunsAhead * a.src_stride : close) : 0;
     switch (bytes) {
         case 1: return move_runs<1>(src, dst, a, b, ahead);
         case 2: return move_runs<2>(src, dst, a, b, ahead);

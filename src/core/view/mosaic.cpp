@@ -60,6 +60,9 @@ std::vector<Group> group_axes(const Dims& from, const Dims& to) {
 
 constexpr std::size_t kMaxRuns = 256;
 constexpr std::size_t kMostBoxes = 8;  // instead of one box with a table of offsets
+// More runs than a few make boxes only if they are so long, in indices on average.
+constexpr std::size_t kFewRuns = 4;
+constexpr std::size_t kLongRun = 4;
 
 // The indices as runs of one step each; nothing where there are more than `limit`.
 std::optional<std::vector<Mosaic::Run>> runs_of(const Dims& indices, std::size_t limit) {
@@ -268,7 +271,9 @@ Mosaic Mosaic::take(std::size_t axis, const std::vector<Run>& runs) const {
 }
 
 Mosaic Mosaic::gather(std::size_t axis, const Dims& indices) const {
-    if (const auto runs = runs_of(indices, kMaxRuns); runs && pieces_.size() <= most_ / kMostBoxes) {
+    const auto runs = runs_of(indices, kMaxRuns);
+    const bool few = runs && (runs->size() <= kFewRuns || kLongRun * runs->size() <= indices.size());
+    if (few && pieces_.size() <= most_ / kMostBoxes) {
         Mosaic boxes = take(axis, *runs);
         if (boxes.pieces_.size() <= kMostBoxes * pieces_.size()) return boxes;
     }
