@@ -76,10 +76,12 @@ public:
     }
     PyRef run() const { return run_call(*this, arrays_, dst_count_); }
 
+protected:
+    CallArrays<In, Out>& arrays_;
+
 private:
     const ResultType* type(std::size_t output) const noexcept { return types_ == nullptr ? nullptr : types_ + output; }
 
-    CallArrays<In, Out>& arrays_;
     const ResultType* types_;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "chains/listed_take.hpp"
 #include "chains/step_arrays.hpp"
 #include "python/errors.hpp"
 #include "tensors/memory.hpp"
@@ -103,6 +104,9 @@ PyObject* call_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
         std::array<PyObject*, kMaxParameters> values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         PyObject* const out = std::exchange(values[parameters + 1], nullptr);
+        if constexpr (method.name == std::string_view("take")) {
+            if (PyRef listed = take_listed(values[0], values[1], values[2], out)) return listed.release();
+        }
         const auto make = [&] { return method.make(values.data() + 1); };
         PlanKey key;
         key.push(kFirstKey + 2 * static_cast<std::int64_t>(kMethod));

@@ -17,6 +17,7 @@ public:
     }
 
     const Operand& data() const { return arrays_.inputs[0]; }
+    CallArrays<OneArray, OneArray>& arrays() { return arrays_; }
 
     // `key` names the step and, where the elements change, what they are; `make` makes the step where no plan is known.
     // `type`: of the result, where its dtype is not the data's.

@@ -144,7 +144,7 @@ TEST_CASE("lists of elements and of rows are copied") {
     small.cache = &kTinyCache;
     for (const std::int64_t itemsize : {1, 2, 3, 4, 8, 12, 16, 33, 64, 65, 96, 128, 200, 256}) {
         for (const auto& [count, rows, gap] :
-             {std::array<std::int64_t, 3>{2, 3, 0}, {9, 40, 0}, {9, 40, 5}, {700, 2, 0}, {5000, 1, 0}}) {
+             {std::array<std::int64_t, 3>{2, 3, 0}, {9, 40, 0}, {9, 40, 5}, {70, 5, 0}, {700, 2, 0}, {5000, 1, 0}}) {
             const std::int64_t listed = count + 3;  // that the list chooses from
             auto table = std::make_shared<OffsetTable>();
             for (std::int64_t k = 0; k < count; ++k) {
@@ -156,6 +156,39 @@ TEST_CASE("lists of elements and of rows are copied") {
             const auto src_size = static_cast<std::size_t>(rows * listed * itemsize);
             check_nest(nest, src_size, static_cast<std::size_t>(rows * row), random);
             check_nest(nest, src_size, static_cast<std::size_t>(rows * row), random, false, small);
+        }
+    }
+}
+
+TEST_CASE("lists that come with each run are followed") {
+    std::mt19937 random(14);
+    constexpr LastLevelCache kTinyCache{32 << 10, 0};
+    PlanOptions small;
+    small.cache = &kTinyCache;
+    auto given = std::make_shared<OffsetTable>();
+    given->given = true;
+    for (const std::int64_t itemsize : {1, 4, 12, 64, 96, 256}) {
+        for (const auto& [count, rows] : {std::pair<std::int64_t, std::int64_t>{70, 5}, {3000, 1}}) {
+            const Nest nest{{{rows, 100 * itemsize, count * itemsize}, {count, 0, itemsize, given}}, 0, 0, itemsize};
+            const Bytes src = random_bytes(static_cast<std::size_t>(rows * 100 * itemsize), random);
+            for (const PlanOptions& options : {PlanOptions{}, small}) {
+                const Program program({Transfer{0, 0, nest}}, options);
+                for (const int threads : {1, 2}) {
+                    Dims places(static_cast<std::size_t>(count));
+                    for (std::int64_t& place : places) place = static_cast<std::int64_t>(random() % 100) * itemsize;
+                    auto table = std::make_shared<OffsetTable>();
+                    table->src = places;
+                    for (std::int64_t k = 0; k < count; ++k) table->dst.push_back(k * itemsize);
+                    Bytes dst = random_bytes(static_cast<std::size_t>(rows * count * itemsize), random);
+                    Bytes expected = dst;
+                    reference(Nest{{nest.loops[0], {count, 0, 0, table}}, 0, 0, itemsize}, src.data(), expected.data());
+                    const std::byte* from[] = {src.data(), reinterpret_cast<const std::byte*>(places.data())};
+                    std::byte* to = dst.data();
+                    program.execute(from, &to, threads);
+                    CAPTURE(itemsize);
+                    CHECK(testing::difference(dst, expected) == "");
+                }
+            }
         }
     }
 }

@@ -231,6 +231,39 @@ std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const ArrayLa
     return outline.plan(title_of(step));
 }
 
+bool takes_listed(const ArrayLayout& data, std::int64_t itemsize, std::size_t axis, std::int64_t count,
+                  const ArrayLayout* out) {
+    std::int64_t bytes = itemsize;
+    for (std::size_t k = data.shape.size(); k-- > axis + 1;) {
+        if (data.shape[k] != 1 && data.strides[k] != bytes) return false;
+        bytes *= data.shape[k];
+    }
+    if (bytes == 0 || std::find(data.shape.begin(), data.shape.end(), 0) != data.shape.end()) return false;
+    if (out == nullptr) return true;
+    Dims shape = list(data.shape);
+    shape[axis] = count;
+    return list(out->shape) == shape && place(shape, list(out->strides), itemsize).c_contiguous;
+}
+
+std::shared_ptr<const CallPlan> plan_listed_take(const ArrayLayout& data, std::int64_t itemsize, std::size_t axis,
+                                                 std::int64_t count, const ArrayLayout* out) {
+    Dims shape = list(data.shape);
+    shape[axis] = count;
+    check_size(shape, itemsize, "the result");
+    Dims strides = dense_strides(shape, itemsize);
+    Nest nest;
+    nest.itemsize = strides[axis];
+    for (std::size_t k = 0; k < axis; ++k) nest.loops.push_back({shape[k], data.strides[k], strides[k]});
+    auto given = std::make_shared<OffsetTable>();
+    given->given = true;
+    nest.loops.push_back({count, 0, nest.itemsize, std::move(given)});
+    Outline outline;
+    outline.add_input(data, itemsize);
+    outline.outputs.push_back(place(std::move(shape), out == nullptr ? std::move(strides) : list(out->strides), itemsize));
+    outline.transfers.push_back({0, 0, std::move(nest)});
+    return outline.plan({"take", "undef", "indices:" + std::to_string(count) + " axis:" + std::to_string(axis)});
+}
+
 std::shared_ptr<const CallPlan> plan_blocked_shuffle(Op op, Parameters parameters, const Layout& layout,
                                                      std::string_view name) {
     const auto [axis, low] = halves_of(op, parameters, layout.dims, name);

@@ -15,6 +15,9 @@ struct OffsetTable {
     Dims src;
     Dims dst;
     std::size_t whole = 0;  // where there is padding: the steps before this one fill whole blocks
+    // The source's offsets, std::int64_t, come with each run, as the source behind the nest's: nothing is here, and the loop
+    // has its dst_stride.
+    bool given = false;
 
     bool pads() const { return src.size() < dst.size(); }
 };
@@ -34,7 +37,7 @@ struct Nest {
     std::vector<Loop> loops;
     std::int64_t src_offset = 0;  // bytes
     std::int64_t dst_offset = 0;  // bytes
-    std::int64_t itemsize = 1;    // bytes
+    std::int64_t itemsize = 1;  // bytes
 };
 
 // Bytes of the source that a nest touches, each counted once: exact where loops of one stride make windows that

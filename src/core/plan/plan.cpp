@@ -40,6 +40,7 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     : kernels_(context.kernels), near_(context.near), bytes_(nest.itemsize) {
     for (const Loop& loop : nest.loops) bytes_ *= loop.extent;
     const Problem problem(nest.loops, nest.itemsize, context);
+    takes_list_ = problem.innermost == Problem::Innermost::listed;
     auto [strategy, schedule] = choose(problem);
     if (strategy == nullptr) return;
     stores_ = schedule.stores;
@@ -60,11 +61,13 @@ std::size_t NestPlan::memory() const {
            (walk_.blocks == nullptr ? 0 : sizeof *walk_.blocks + heap_bytes(walk_.blocks->rows));
 }
 
-void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
+void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end,
+                   const std::int64_t* list) const noexcept {
     if (begin >= end) return;
-    if (stores_ == StoreMode::staged) return run_staged(src, dst, begin, end);
-    Call call{
-        *kernels_, stores_, near_, src, dst + walk_.dst_offset, {walk_.src_offset, 0, 0, true}, {walk_.src_offset, 0, 0, true}};
+    Call call{*kernels_, stores_, near_, src, list};
+    if (stores_ == StoreMode::staged) return run_staged(call, dst, begin, end);
+    call.dst = dst + walk_.dst_offset;
+    call.unit = call.next = {walk_.src_offset, 0, 0, true};
     if (walk_.loops.empty()) return strategy_->run(call);
     LoopCounter at = begin == 0 ? LoopCounter(walk_) : LoopCounter(walk_, begin);
     for (std::int64_t k = begin; k < end; ++k) {
@@ -89,11 +92,10 @@ void NestPlan::unstage_asking(const std::byte* stage, std::byte* dst, std::int64
 }
 
 // Units that follow each other in the destination collect in the stage, out of which whole lines leave.
-void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
+void NestPlan::run_staged(Call call, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
     LineStage<std::max(2 * kMaxUnitBytes, kFlushBytes + kMaxGroupedBytes)> stage(*kernels_);
     const Strategy& strategy = *strategy_;
     LoopCounter at(walk_, begin);
-    Call call{*kernels_, stores_, near_, src};
     LinesAhead ahead(walk_.blocks.get());
     std::int64_t due = 0;  // lines to ask for
     for (std::int64_t k = begin; k < end; ++k) {
@@ -102,7 +104,7 @@ void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t beg
         if (walk_.blocks != nullptr) {
             if (at.starts_block()) {
                 const std::int64_t distance = at.to_next_block();
-                ahead.start(distance == 0 ? nullptr : src + call.unit.src + distance);
+                ahead.start(distance == 0 ? nullptr : call.base + call.unit.src + distance);
                 due = 0;
             }
             due += lines_per_unit_;
@@ -116,7 +118,7 @@ void NestPlan::run_staged(const std::byte* src, std::byte* dst, std::int64_t beg
             if (walk_.blocks != nullptr) {
                 unstage_asking(from, to, bytes, ahead, std::exchange(due, 0));
             } else {
-                strategy.unstage(*kernels_, from, to, bytes, k + 1 < end ? src + call.next.src : nullptr);
+                strategy.unstage(*kernels_, from, to, bytes, k + 1 < end ? call.base + call.next.src : nullptr);
             }
         });
     }

@@ -45,10 +45,14 @@ public:
     std::int64_t block_units() const { return walk_.block_units; }
     // Bytes that the plan holds, without the tables of the nest.
     std::size_t memory() const;
+    // Does run() need a list, for a table that is given?
+    bool takes_list() const { return takes_list_; }
     // Must the thread that ran it fence its stores?
     bool streams() const { return stores_ != StoreMode::cached; }
-    // Units [begin, end). `src` and `dst` are the bases of the nest's offsets. The caller fences.
-    void run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
+    // Units [begin, end). `src` and `dst` are the bases of the nest's offsets; `list` has those of a table that is given. The
+    // caller fences.
+    void run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end,
+             const std::int64_t* list = nullptr) const noexcept;
     // Kernel, element, tiles, stores, loops; and the same as one line.
     KernelSummary summary() const;
     std::string describe() const;
@@ -56,12 +60,13 @@ public:
 private:
     void unstage_asking(const std::byte* stage, std::byte* dst, std::int64_t bytes, LinesAhead& ahead,
                         std::int64_t lines) const noexcept;
-    void run_staged(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
+    void run_staged(Call call, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
 
     std::unique_ptr<const Strategy> strategy_;
     const Kernels* kernels_;
     StoreMode stores_ = StoreMode::cached;
     bool near_;  // nothing is prefetched
+    bool takes_list_ = false;
     Walk walk_;
     std::int64_t units_ = 1;
     std::int64_t lines_per_unit_ = 0;  // to ask for of the next block

@@ -10,6 +10,8 @@ Problem::Innermost innermost_of(const std::vector<Loop>& loops, std::int64_t ite
     using enum Problem::Innermost;
     if (std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->pads(); }))
         return padding;
+    if (std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->given; }))
+        return listed;
     const bool contiguous = !loops.empty() && continues(loops.back(), itemsize);
     if (contiguous && loops.back().src_stride == 0 && itemsize <= kMaxFillBytes) return repeated;
     if (itemsize > kMaxElement || loops.empty() || loops.back().table) return rows;

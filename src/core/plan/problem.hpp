@@ -39,6 +39,7 @@ struct Problem {
     // What the innermost part of the nest is like, which decides what strategies there are for it.
     enum class Innermost {
         padding,   // some elements have no source
+        listed,    // places that come with each run
         repeated,  // one element again and again, contiguously
         rows,      // long elements, or such that no stride describes
         elements,  // short ones, contiguous in the destination

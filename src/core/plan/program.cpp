@@ -79,7 +79,10 @@ struct Step {
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
         if (repeats != nullptr) return run_repeats(srcs, dsts, begin, end);
         planned.plan->run((constant != nullptr ? constant : srcs[src]) + planned.src_shift, dsts[dst] + planned.dst_shift,
-                          begin, end);
+                          begin, end, list_of(srcs));
+    }
+    const std::int64_t* list_of(const std::byte* const* srcs) const noexcept {
+        return planned.plan->takes_list() ? reinterpret_cast<const std::int64_t*>(srcs[src + 1]) : nullptr;
     }
 
 private:
@@ -278,7 +281,7 @@ struct Program::Impl {
         if (single != nullptr) {
             const Step::Planned& planned = single->planned;
             planned.plan->run(srcs[single->src] + planned.src_shift, dsts[single->dst] + planned.dst_shift, 0,
-                              planned.plan->units());
+                              planned.plan->units(), single->list_of(srcs));
         } else if (steps.size() + sinks.size() > 1 && bytes >= 2 * kSliceBytes) {
             run(srcs, dsts, 0, 1);
         } else {

@@ -98,6 +98,7 @@ struct Call {
     StoreMode mode;
     bool near;  // nothing is prefetched
     const std::byte* base;
+    const std::int64_t* list = nullptr;  // of a table that is given
     std::byte* dst = nullptr;
     Unit unit = {};
     Unit next = {};

@@ -204,7 +204,7 @@ struct GatherByTable final : Gather {
         using enum Problem::Innermost;
         const std::vector<Loop>& loops = problem.loops;
         const std::int64_t width = problem.kernels().gather_bytes;
-        if (problem.innermost == repeated || problem.innermost == rows) return false;
+        if (problem.innermost == repeated || problem.innermost == rows || problem.innermost == listed) return false;
         if (itemsize > 64 || loops.size() < 2 || !loops[0].table || loops[1].table ||
             loops[0].extent * itemsize > kMaxTabledBytes) {
             return false;

@@ -16,7 +16,9 @@ constexpr double kPartialLine = 4;
 constexpr double kCall = 70;
 
 // Bytes from step to step in the destination, where they are all alike; else 0.
-std::int64_t dst_step(const OffsetTable& table) {
+std::int64_t dst_step(const Loop& loop) {
+    const OffsetTable& table = *loop.table;
+    if (table.given) return loop.dst_stride;
     const std::int64_t step = table.dst.size() > 1 ? table.dst[1] - table.dst[0] : 0;
     for (std::size_t k = 1; k < table.dst.size(); ++k) {
         if (table.dst[k] - table.dst[k - 1] != step) return 0;
@@ -33,7 +35,7 @@ struct ListedElements final : Strategy {
         const std::vector<Loop>& loops = problem.loops;
         std::size_t found = loops.size();
         for (std::size_t k = 0; k < loops.size(); ++k) {
-            const std::int64_t step = loops[k].table ? dst_step(*loops[k].table) : 0;
+            const std::int64_t step = loops[k].table ? dst_step(loops[k]) : 0;
             if (step < itemsize || (found < loops.size() && step > b.dst_stride)) continue;
             found = k;
             b = {loops[k].extent, loops[k].extent, 0, step};
@@ -63,7 +65,7 @@ struct ListedElements final : Strategy {
     Schedule schedule(const Problem& problem) override {
         const PlanContext& context = problem.context;
         const bool dense = b.dst_stride == itemsize && (a.extent == 1 || a.dst_stride == run());
-        std::int64_t bits = context.dst_alignment | context.dst_offset | table->dst[0] | b.dst_stride;
+        std::int64_t bits = context.dst_alignment | context.dst_offset | first_dst() | b.dst_stride;
         for (std::size_t k = 0; k < problem.loops.size(); ++k) {
             if (!takes(k)) bits |= problem.loops[k].table ? 1 : problem.loops[k].dst_stride;
         }
@@ -78,12 +80,12 @@ struct ListedElements final : Strategy {
                                   : itemsize > kLine          ? kListedBytes
                                                               : kShortBytes;
         b.tile = even_tile(b.extent, steps_for(unit, itemsize));
-        if (b.tile == b.extent) a.tile = even_tile(a.extent, steps_for(unit, run()));
-        return {stores, WalkOrder::b_outside, 0, table->dst[0]};
+        a.tile = b.tile == b.extent ? even_tile(a.extent, steps_for(unit, run())) : 1;
+        return {stores, WalkOrder::b_outside, 0, first_dst()};
     }
     void run(const Call& call) const noexcept override {
-        const std::int64_t first = call.unit.b_tile * b.tile;
-        const KernelLoop rows{b.steps(call.unit.b_tile), 0, b.dst_stride, table->src.data() + first};
+        const std::int64_t* places = (table->given ? call.list : table->src.data()) + call.unit.b_tile * b.tile;
+        const KernelLoop rows{b.steps(call.unit.b_tile), 0, b.dst_stride, places};
         if (itemsize > kLine) {
             call.kernels.copy_rows(call.src(), call.dst, itemsize, rows, call.stores_ahead());
         } else {
@@ -93,6 +95,7 @@ struct ListedElements final : Strategy {
     }
     StrategyWords describe() const override { return {"listed elements", "rows", "elements"}; }
 
+    std::int64_t first_dst() const { return table->given ? 0 : table->dst[0]; }
     // Bytes of a whole list.
     std::int64_t run() const { return itemsize * b.extent; }
 

@@ -300,7 +300,7 @@ void TileTranspose::run_tile(const Call& call, const Tile& tile) const noexcept 
 }
 
 void TileTranspose::run(const Call& call) const noexcept {
-    const auto& [kernels, mode, near, base, call_dst, unit, next] = call;
+    const auto& [kernels, mode, near, base, list, call_dst, unit, next] = call;
     // Where shifted tiles start, and how far that is from where the loops have put them.
     const std::int64_t line_steps = kLine / itemsize;
     const std::byte* row = call_dst - unit.b_tile * b.tile * itemsize;

@@ -1,0 +1,115 @@
+"""take of many places: the list is read anew by each call, whatever it is, and no part of a plan."""
+
+import numpy as np
+import pytest
+
+import dnnmove as dm
+
+RNG = np.random.default_rng(7)
+
+
+def indices_of(length, count):
+    return RNG.integers(-length, length, count)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "V3", "f4", "f8", "V12", "c16"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((300,), 0), ((50, 7), 0), ((50, 70), 1), ((9, 40, 33), 1), ((4, 5, 6, 7), -4)]
+)
+def test_as_numpy(dtype, shape, axis):
+    x = RNG.integers(0, 256, (*shape, np.dtype(dtype).itemsize), "u1").view(dtype)[..., 0]
+    for count in (64, 65, 1000):
+        indices = indices_of(shape[axis], count)
+        for given in (indices, indices.tolist(), tuple(indices.tolist()), indices.astype("i2"), indices[::-1][::-1]):
+            np.testing.assert_array_equal(dm.take(x, given, axis), np.take(x, indices, axis), strict=True)
+
+
+def test_every_call_has_its_own_list():
+    x = RNG.standard_normal((80, 30)).astype("f4")
+    indices = indices_of(80, 200)
+    out = np.empty((200, 30), "f4")
+    for _ in range(50):
+        indices[:] = indices_of(80, 200)
+        assert dm.take(x, indices, 0, out=out) is out
+        np.testing.assert_array_equal(out, x[indices])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_beyond_the_caches(threads, profile):
+    rows = {"quick": 200_000}.get(profile, 900_000)
+    for width, dtype in ((1, "f4"), (5, "u2"), (24, "f4"), (64, "f4")):
+        x = RNG.integers(0, 200, (rows, width)).astype(dtype)
+        indices = indices_of(rows, rows)
+        with dm.num_threads(threads):
+            np.testing.assert_array_equal(dm.take(x, indices, 0), x[indices])
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_any_layout(axis):
+    x = RNG.standard_normal((40, 30, 20)).astype("f4")
+    for data in (
+        x,
+        x.transpose(1, 0, 2),
+        x.transpose(2, 0, 1),
+        x[::-2, ::3],
+        x[..., ::2],
+        np.broadcast_to(x[:, :1], x.shape),
+    ):
+        indices = indices_of(data.shape[axis], 90)
+        wanted = np.take(data, indices, axis)
+        np.testing.assert_array_equal(dm.take(data, indices, axis), wanted, strict=True)
+        out = np.empty(wanted.shape[::-1], "f4").transpose()
+        dm.take(data, indices, axis, out=out)
+        np.testing.assert_array_equal(out, wanted)
+
+
+def test_nothing_to_take():
+    assert dm.take(np.empty((5, 0), "f4"), indices_of(5, 100), 0).shape == (100, 0)
+    with pytest.raises(IndexError, match="indices\\[0\\]"):
+        dm.take(np.empty((0, 5), "f4"), np.zeros(100, int), 0)
+
+
+def test_wrong_calls_write_nothing():
+    x = np.arange(30.0).reshape(10, 3)
+    good = indices_of(10, 100)
+    out = np.full((100, 3), -1.0)
+    bad = good.copy()
+    bad[77] = 10
+    for call, error, words in (
+        (lambda: dm.take(x, bad, 0, out=out), IndexError, "indices[77] (10) must lie in [-10, 10)"),
+        (lambda: dm.take(x, np.full(100, -(2**63)), 0, out=out), IndexError, "indices[0]"),
+        (lambda: dm.take(x, good, 2, out=out), np.exceptions.AxisError, "axis (2)"),
+        (lambda: dm.take(x, good.astype("f8"), 0, out=out), TypeError, "indices must hold integers"),
+        (lambda: dm.take(x, good.reshape(10, 10), 0, out=out), ValueError, "one-dimensional"),
+        (lambda: dm.take(x, good, 0, out=out[:-1]), ValueError, "out.shape"),
+        (lambda: dm.take(x, good, 0, out=out.astype("f4")), TypeError, "out"),
+        (lambda: dm.take(out, good, 0, out=out), ValueError, "shares memory"),
+    ):
+        with pytest.raises(error) as raised:
+            call()
+        assert words in str(raised.value)
+    assert (out == -1).all()
+
+
+def test_an_output_over_the_indices_is_as_numpy_makes_it():
+    x = RNG.integers(0, 1000, 1000)
+    indices = indices_of(1000, 100)
+    wanted = x[indices]
+    assert dm.take(x, indices, 0, out=indices) is indices
+    np.testing.assert_array_equal(indices, wanted)
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    x, indices = torch.arange(120.0).reshape(40, 3), torch.randint(0, 40, (90,))
+    assert torch.equal(dm.take(x, indices, 0), x.index_select(0, indices))
+    assert torch.equal(dm.take(x, indices.numpy(), 0), x.index_select(0, indices))
+
+
+def test_new_lists_cost_no_plan():
+    x = np.zeros((500, 4), "f4")
+    dm.take(x, indices_of(500, 300), 0)
+    before = dm._core._cached_plans()
+    for _ in range(20):
+        dm.take(x, indices_of(500, 300), 0)
+    assert dm._core._cached_plans() == before
