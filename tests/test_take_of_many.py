@@ -113,3 +113,41 @@ def test_new_lists_cost_no_plan():
     for _ in range(20):
         dm.take(x, indices_of(500, 300), 0)
     assert dm._core._cached_plans() == before
+
+
+class Exporter:
+    """What DLPack reads, once; `before` runs as it is read."""
+
+    def __init__(self, array, before=lambda: None):
+        self.array, self.before, self.consumed = array, before, False
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        assert not self.consumed
+        self.consumed = True
+        self.before()
+        return self.array.__dlpack__(**options)
+
+
+@pytest.mark.parametrize("count", [5, 100])
+def test_indices_that_change_as_the_data_are_read(count):
+    x = np.arange(600.0).reshape(200, 3)
+    for data in (x, x[:, ::2]):
+        indices = np.arange(count)
+        dm.take(Exporter(data, lambda indices=indices: indices.fill(7)), indices, 0)
+        np.testing.assert_array_equal(dm.take(data, np.arange(count), 0), data[:count])
+
+
+@pytest.mark.parametrize("count", [5, 100])
+def test_arguments_are_read_once(count):
+    x = np.arange(1200.0).reshape(200, 6)
+    indices = np.arange(count)
+    np.testing.assert_array_equal(np.asarray(dm.take(x, Exporter(indices), 0)), x[:count])
+    for data in (x, x[:, ::2]):
+        np.testing.assert_array_equal(np.asarray(dm.take(Exporter(data), indices, 0)), data[:count])
+    out = np.empty((6, count)).T
+    np.testing.assert_array_equal(np.asarray(dm.take(Exporter(x), indices, 0, out=out)), x[:count])
+    with pytest.raises(np.exceptions.AxisError):
+        dm.take(Exporter(x), indices, 7)

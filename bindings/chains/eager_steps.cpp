@@ -1,6 +1,4 @@
 // The eager functions that are steps of chains: one step, one pass, planned once for each layout.
-#include "python/numpy_api.hpp"
-
 #include "chains/step_methods.hpp"
 
 #include <algorithm>
@@ -19,7 +17,7 @@ namespace {
 constexpr std::int64_t kFirstKey = 1000;  // beyond the numbers of Op
 
 // What an argument is in a key; each is followed by what it takes to tell it from others.
-enum class Kind : std::int64_t { none, integer, integers, text, array };
+enum class Kind : std::int64_t { none, integer, integers, text };
 
 void push_text(PlanKey& key, std::string_view text) {
     key.push(static_cast<std::int64_t>(Kind::text));
@@ -29,16 +27,6 @@ void push_text(PlanKey& key, std::string_view text) {
         std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
         key.push(word);
     }
-}
-
-// A list of indices is often long, and the same as in the call before.
-bool push_array(PlanKey& key, PyArrayObject* array) {
-    if (PyArray_NDIM(array) != 1 || PyArray_TYPE(array) != NPY_INT64 || !PyArray_ISCARRAY_RO(array)) return false;
-    const auto count = static_cast<std::size_t>(PyArray_SIZE(array));
-    key.push(static_cast<std::int64_t>(Kind::array));
-    key.push(static_cast<std::int64_t>(count));
-    key.push({static_cast<const std::int64_t*>(PyArray_DATA(array)), count});
-    return true;
 }
 
 // The argument as it was given, where it is of Python's plain types; false where it has to be read first.
@@ -72,7 +60,6 @@ bool push_plain(PlanKey& key, PyObject* object) {
         push_text(key, {text, static_cast<std::size_t>(size)});
         return true;
     }
-    if (PyArray_CheckExact(object)) return push_array(key, reinterpret_cast<PyArrayObject*>(object));
     key.push(static_cast<std::int64_t>(Kind::integer));
     return push_integer(object);
 }
@@ -95,6 +82,14 @@ void push_step(PlanKey& key, const chain::Step& step) {
     }
 }
 
+// By a key of what the step has read of its arguments. `method` counts the patterns behind the other methods.
+PyRef run_exactly(std::size_t method, StepArrays& arrays, const chain::StepPtr& step) {
+    PlanKey key;
+    key.push(kFirstKey + 2 * static_cast<std::int64_t>(method) + 1);
+    push_step(key, *step);
+    return PyRef::steal(arrays.run(key, [&] { return step; }));
+}
+
 template <std::size_t kMethod>
 PyObject* call_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
     try {
@@ -105,7 +100,10 @@ PyObject* call_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         PyObject* const out = std::exchange(values[parameters + 1], nullptr);
         if constexpr (method.name == std::string_view("take")) {
-            if (PyRef listed = take_listed(values[0], values[1], values[2], out)) return listed.release();
+            const auto by_value = [](StepArrays& arrays, const chain::StepPtr& step) {
+                return run_exactly(kMethod, arrays, step);
+            };
+            if (PyRef taken = take_read_once(values[0], values[1], values[2], out, by_value)) return taken.release();
         }
         const auto make = [&] { return method.make(values.data() + 1); };
         PlanKey key;
@@ -113,11 +111,9 @@ PyObject* call_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
         bool plain = true;
         for (std::size_t i = 1; plain && i <= parameters; ++i) plain = push_plain(key, values[i]);
         if (plain) return StepArrays(values[0], out).run(key, make);
-        PlanKey exact;
-        exact.push(kFirstKey + 2 * static_cast<std::int64_t>(kMethod) + 1);
         const chain::StepPtr step = make();
-        push_step(exact, *step);
-        return StepArrays(values[0], out).run(exact, [&] { return step; });
+        StepArrays arrays(values[0], out);
+        return run_exactly(kMethod, arrays, step).release();
     } catch (...) {
         return set_python_error();
     }
@@ -143,11 +139,9 @@ PyObject* call_pattern_eagerly(PyObject*, PyObject* const* args, Py_ssize_t coun
             }
         }
         if (plain) return StepArrays(args[0], out).run(key, make);
-        PlanKey exact;
-        exact.push(kFirstKey + 2 * static_cast<std::int64_t>(kStepMethods + kMethod) + 1);
         const chain::StepPtr step = make();
-        push_step(exact, *step);
-        return StepArrays(args[0], out).run(exact, [&] { return step; });
+        StepArrays arrays(args[0], out);
+        return run_exactly(kStepMethods + kMethod, arrays, step).release();
     } catch (...) {
         return set_python_error();
     }

@@ -64,33 +64,15 @@ Offsets offsets_of(std::span<const std::int64_t> indices, std::int64_t length, s
     return outside ? nullptr : std::move(list);
 }
 
-}  // namespace
-
-PyRef take_listed(PyObject* data, PyObject* indices, PyObject* axis_object, PyObject* out_object) {
-    Dims parsed;
-    if (plain_indices(indices) == nullptr) {
-        const bool sequence = PyTuple_CheckExact(indices) || PyList_CheckExact(indices);
-        if (sequence && Py_SIZE(indices) < static_cast<Py_ssize_t>(kLeast)) return {};
-        parsed = parse_integers(indices, "indices");
-        if (parsed.size() < kLeast) return {};
-    } else if (PyArray_SIZE(reinterpret_cast<PyArrayObject*>(indices)) < static_cast<npy_intp>(kLeast)) {
-        return {};
-    }
-    std::int64_t axis = parse_integer(axis_object, "axis");
-    StepArrays step(data, out_object);
-    const std::int64_t* const plain = parsed.empty() ? plain_indices(indices) : nullptr;
-    if (parsed.empty() && plain == nullptr) return {};  // no longer: reading the data ran Python code
-    const auto places = plain == nullptr
-                            ? std::span<const std::int64_t>(parsed)
-                            : std::span(plain,
-                                        static_cast<std::size_t>(PyArray_SIZE(reinterpret_cast<PyArrayObject*>(indices))));
+// Null where the plan has to know the places, or has an error for them.
+PyRef run_listed(StepArrays& step, std::span<const std::int64_t> places, std::int64_t axis) {
+    Arrays& arrays = step.arrays();
     const Operand& source = step.data();
     const auto ndim = static_cast<std::int64_t>(source.shape().size());
     if (places.size() < kLeast || axis < -ndim || axis >= ndim) return {};
     if (axis < 0) axis += ndim;
     const auto at = static_cast<std::size_t>(axis);
     const auto count = static_cast<std::int64_t>(places.size());
-    Arrays& arrays = step.arrays();
     const Operand& out = arrays.outs[0];
     const bool into = arrays.into();
     if (into) check_out(out, source, "out", "data");
@@ -105,6 +87,27 @@ PyRef take_listed(PyObject* data, PyObject* indices, PyObject* axis_object, PyOb
     const PlanInUse plan = cached_plan(
         key, [&] { return plan_listed_take(layout_of(source), source.itemsize(), at, count, into ? &layout : nullptr); });
     return ListedTake(*plan, arrays, list.get()).run();
+}
+
+}  // namespace
+
+PyRef take_read_once(PyObject* data, PyObject* indices, PyObject* axis_object, PyObject* out,
+                     const std::function<PyRef(StepArrays&, const chain::StepPtr&)>& by_value) {
+    const auto few = [](Py_ssize_t count) { return count < static_cast<Py_ssize_t>(kLeast); };
+    if ((PyTuple_CheckExact(indices) || PyList_CheckExact(indices)) && few(Py_SIZE(indices))) return {};
+    const auto count_of = [&] { return PyArray_SIZE(reinterpret_cast<PyArrayObject*>(indices)); };
+    // Many that lie plainly are not copied, but read behind the data, whose reading may run Python code.
+    const bool later = plain_indices(indices) != nullptr && !few(count_of());
+    Dims parsed;
+    if (!later) parsed = parse_integers(indices, "indices");
+    const std::int64_t axis = parse_integer(axis_object, "axis");
+    StepArrays step(data, out);
+    const std::int64_t* const plain = later ? plain_indices(indices) : nullptr;
+    if (later && plain == nullptr) parsed = parse_integers(indices, "indices");
+    const auto places = plain == nullptr ? std::span<const std::int64_t>(parsed)
+                                         : std::span(plain, static_cast<std::size_t>(count_of()));
+    if (PyRef done = run_listed(step, places, axis)) return done;
+    return by_value(step, chain::take(Dims(places.begin(), places.end()), axis));
 }
 
 }  // namespace dnnmove::python
