@@ -31,7 +31,6 @@ std::size_t Problem::source_loop(std::int64_t stride) const {
 
 double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& problem) {
     // All in cycles, for every instruction set, from what benchmarks/estimates measured on Zen 5.
-    constexpr double kCallCycles = 70;  // of one kernel call and of the loops around it
     // Of the lines at the ends of a run, which others share: of each that is read or written once more.
     const PlanContext& context = problem.context;
     const double partial_read = context.beyond_cache ? 5 : context.near ? 0.9 : 1.8;

@@ -67,6 +67,8 @@ inline bool power_of_two(std::int64_t n) { return (n & (n - 1)) == 0; }
 // Of a power of two.
 inline std::size_t log2_of(std::int64_t n) { return static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(n))); }
 
+inline constexpr double kCallCycles = 70;  // of one kernel call and of the loops around it
+
 // Cycles per byte for what kernel calls on the loops `taken` cost besides the kernel's work: the calls, and
 // the lines at the ends of the runs that a call reads and writes, which other calls touch again.
 double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& problem);

@@ -15,12 +15,10 @@ constexpr std::int64_t kMinRecords = 64;
 // Fields so wide, in bytes on average, are as well copied one by one, where whole lines do not help: beyond the caches, in
 // them, and in them from records of which a processor fetches the next ones ahead.
 constexpr std::int64_t kWideField = 192;
-constexpr std::int64_t kCachedWideField = 160;
+constexpr std::int64_t kCachedWideField = 160;  // such fields are joined by whole lines, where vectors are lines
 constexpr std::int64_t kWideFieldOfShort = 80;
 constexpr std::int64_t kShortRecord = 1024;  // bytes
-// Fields that are worth moving by whole lines, beyond the caches and, of those that are joined, in them: bytes, on average.
-constexpr std::int64_t kLineField = 32;
-constexpr std::int64_t kCachedLineField = 160;
+constexpr std::int64_t kLineField = 32;  // bytes, on average: worth moving by whole lines beyond the caches
 constexpr std::int64_t kSlabBytes = 32 * 1024;
 constexpr std::int64_t kMaxSlabBytes = 512 * 1024;
 constexpr std::int64_t kNearRecordBytes = 256 * 1024;
@@ -58,7 +56,7 @@ double transpose_cycles(std::int64_t width, std::int64_t count, const Kernels& k
 // Whether fields move by whole lines. Split ones do not in the caches, where many short runs of stores are slower than the
 // lines that fields share.
 bool moves_by_lines(std::int64_t bytes, std::int64_t count, bool split, bool large, const Kernels& kernels) {
-    const bool wide = large ? bytes >= kLineField * count : !split && bytes >= kCachedLineField * count;
+    const bool wide = large ? bytes >= kLineField * count : !split && bytes >= kCachedWideField * count;
     return wide && kernels.split_records != nullptr && count <= kMaxRecordFields;
 }
 

@@ -8,12 +8,11 @@ namespace {
 constexpr std::int64_t kListedBytes = 64 * 1024;  // of a unit of rows
 constexpr std::int64_t kShortBytes = 16 * 1024;   // and of shorter elements
 constexpr std::int64_t kMinStreamedRow = 192;     // bytes: a shorter row is not worth its two partial lines
-// Cycles: of a short element and of a list of them, of a byte of a row, of a line that is read or written in parts, of a call.
+// Cycles: of a short element and of a list of them, of a byte of a row, of a line that is read or written in parts.
 constexpr double kElement = 2;
 constexpr double kList = 8;
 constexpr double kRowByte = 0.05;
 constexpr double kPartialLine = 4;
-constexpr double kCall = 70;
 
 // Bytes from step to step in the destination, where they are all alike; else 0.
 std::int64_t dst_step(const Loop& loop) {
@@ -60,7 +59,7 @@ struct ListedElements final : Strategy {
     }
     double call_cost(const Problem&) const override {
         const std::int64_t bytes = run() * a.extent;
-        return kCall / static_cast<double>(std::min(bytes, kUnitWorthBytes)) + kPartialLine / static_cast<double>(run());
+        return kCallCycles / static_cast<double>(std::min(bytes, kUnitWorthBytes)) + kPartialLine / static_cast<double>(run());
     }
     Schedule schedule(const Problem& problem) override {
         const PlanContext& context = problem.context;
@@ -71,7 +70,8 @@ struct ListedElements final : Strategy {
         }
         const bool lines = itemsize % kLine == 0 && line_part(bits) == kLine;
         StoreMode stores = StoreMode::cached;
-        if (context.stream_rows && (lines || itemsize >= kMinStreamedRow)) {
+        // (Short elements are written by ordinary stores.)
+        if (context.stream_rows && itemsize > kLine && (lines || itemsize >= kMinStreamedRow)) {
             stores = StoreMode::nontemporal;
         } else if (context.beyond_cache && dense && itemsize < kMinStreamedRow) {
             stores = StoreMode::staged;
