@@ -27,7 +27,7 @@ from benchmarks.results import geomean
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 VISITS = 4  # of each build, per case
 SECONDS = 0.25  # per case and build
-MEASURED = ("transpose", "shuffle", "split", "concat", "broadcast", "take", "shuffle_forward", "pipeline")
+MEASURED = ("transpose", "shuffle", "split", "concat", "broadcast", "take", "call", "shuffle_forward", "pipeline")
 
 
 class Build:

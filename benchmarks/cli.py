@@ -19,7 +19,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--only", metavar="REGEX", default="", help="cases whose name matches")
     p.add_argument("--quick", action="store_true", help="a representative part of the grid, about 3 minutes")
     p.add_argument("--random", metavar="N", type=int, help="N random shapes instead of the grid")
-    p.add_argument("--seed", type=int, default=1, help="of the random shapes (default 1)")
+    p.add_argument("--calls", metavar="N", type=int, help="N random calls of all functions instead of the grid")
+    p.add_argument("--seed", type=int, default=1, help="of the random shapes and calls (default 1)")
     p.add_argument("--peers", default=",".join(PEERS), help=f"comma-separated, of {', '.join(PEERS)}")
     p.add_argument("--no-peers", action="store_true", help="dnnmove against the copy ceiling only")
     p.add_argument("--threads", type=int, default=0, help="threads of every contestant (default: all CPUs)")
@@ -44,12 +45,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def select(options: argparse.Namespace, threads: int) -> list:
-    from benchmarks import random_shapes
+    from benchmarks import random_calls, random_shapes
     from benchmarks.grid import all_cases
 
     pattern = re.compile(options.only)
     if options.random is not None:
         cases = random_shapes.cases(options.random, options.seed)
+    elif options.calls is not None:
+        cases = random_calls.cases(options.calls, options.seed)
     else:
         cases = [case for case in all_cases(threads) if case.quick or not options.quick]
     chosen = [case for case in cases if pattern.search(case.name)]

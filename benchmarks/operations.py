@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import blocked
+from benchmarks import blocked, calls
 from benchmarks.case import Case, dtype_of
 from benchmarks.memory import Arena, Memory
 
@@ -158,6 +158,8 @@ def output_shapes(case: Case) -> list[tuple[int, ...]]:
         return [case.params["target"]]
     if case.op == "take":
         return [take_shape(case)]
+    if case.op == "call":
+        return [calls.result_shape(case)]
     if case.op == "shuffle_forward":
         return [blocked.physical_shape(case)]
     if case.op == "chain":
@@ -203,9 +205,9 @@ def build(case: Case, memory: Memory, threads: int) -> Problem:
 
         return problem.build(case, memory, threads)
     memory.reset()
-    dtype = dtype_of(case.dtype)
     inputs, parent = cut_input(case, memory.src)
     shapes = output_shapes(case)
+    dtype = calls.result_dtype(case) if case.op == "call" else dtype_of(case.dtype)
     outs = [memory.dst.take(shape, dtype, case.out_offset) for shape in shapes]
     expected = [memory.expected.take(shape, dtype, case.out_offset) for shape in shapes]
     memory.dst.poison()
@@ -217,6 +219,8 @@ def build(case: Case, memory: Memory, threads: int) -> Problem:
             np.copyto(dst, src)
     elif case.op == "take":
         np.take(inputs[0], take_indices(case), case.params["axis"], out=expected[0])
+    elif case.op == "call":
+        np.copyto(expected[0], calls.result(case, inputs[0]))
     elif case.op == "shuffle_forward":
         blocked.shuffle(case, inputs[0], expected[0])
     elif case.op == "chain":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -12,13 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dnnmove as dm
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
-from benchmarks import compare, operations, plots, random_shapes, targets  # noqa: E402
+from benchmarks import compare, operations, plots, random_calls, random_shapes, targets  # noqa: E402
+from benchmarks.calls import FUNCTIONS, call, result_shape  # noqa: E402
 from benchmarks.case import Case, Source  # noqa: E402
-from benchmarks.contestants import PEERS  # noqa: E402
-from benchmarks.contestants.contestant import Contestant  # noqa: E402
+from benchmarks.contestants import PEERS, jax_peer, numpy_peer, ours, torch_peer  # noqa: E402
+from benchmarks.contestants.contestant import Contestant, UnsupportedError  # noqa: E402
 from benchmarks.contestants.words import in_words  # noqa: E402
 from benchmarks.grid import all_cases  # noqa: E402
 from benchmarks.measure import WrongResultError, check  # noqa: E402
@@ -55,6 +59,50 @@ def test_random_shapes_come_from_their_seed() -> None:
         assert math.prod(case.shape) * case.itemsize < 10 * random_shapes.LARGEST
         assert sorted(case.params.get("order", ())) == list(range(len(case.shape) if case.op == "transpose" else 0))
         assert targets.in_grid(Record({"group": case.group}))
+
+
+def test_random_calls_come_from_their_seed() -> None:
+    count = 3 * len(random_calls.KINDS)
+    cases = random_calls.cases(count, 7)
+    assert cases == random_calls.cases(count, 7) != random_calls.cases(count, 8)
+    assert len({case.name for case in cases}) == count
+    assert {case.params["function"] for case in cases if case.op == "call"} == set(FUNCTIONS)
+    for case in cases:
+        written = sum(math.prod(shape) for shape in operations.output_shapes(case)) * case.itemsize
+        assert 0 < written < 6 * random_calls.LARGEST
+
+
+CALLS = [
+    call("pad", (5, 7), "f4", pad_width=((1, 2), (0, 3)), mode="constant"),
+    call("pad", (5, 7), "f4", pad_width=((1, 2), (0, 3)), mode="edge"),
+    call("roll", (5, 7), "f4", shift=(3, 2), axis=(0, 1)),
+    call("flip", (5, 7), "f4", axis=(0, 1)),
+    call("tile", (5, 7), "f4", reps=(2, 3)),
+    call("repeat_elements", (5, 7), "f4", repeats=3, axis=0),
+    call("byteswap", (5, 7), "f4"),
+    call("unfold", (5, 7), "f4", axis=1, size=3, step=2),
+    call("space_to_depth", (2, 3, 4, 6), "f4", block_size=2),
+    call("depth_to_space", (2, 12, 2, 3), "f4", block_size=2),
+    call("pixel_unshuffle", (2, 3, 4, 6), "f4", factor=2),
+    call("pixel_shuffle", (2, 12, 2, 3), "f4", factor=2),
+]
+
+
+def test_every_function_has_a_call() -> None:
+    assert {case.params["function"] for case in CALLS} == set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("case", CALLS, ids=lambda case: case.name)
+def test_contestants_of_a_call_write_the_same_bytes(memory: Memory, case: Case) -> None:
+    problem = operations.build(case, memory, 1)
+    assert problem.outs[0].shape == result_shape(case)
+    known = FUNCTIONS[case.params["function"]]
+    for peer, has in ((ours, True), (numpy_peer, True), (torch_peer, known.torch), (jax_peer, known.jax)):
+        peer.start(dm.get_num_threads())
+        lacks = not has or (peer is torch_peer and case.params["arguments"].get("mode") == "edge")
+        with pytest.raises(UnsupportedError) if lacks else contextlib.nullcontext():
+            for contestant in peer.contestants(problem):
+                check(problem, contestant)
 
 
 @pytest.mark.parametrize(
@@ -191,9 +239,7 @@ def test_a_run_writes_and_resumes_its_results(tmp_path: Path) -> None:
 
 
 def test_builds_run_against_each_other() -> None:
-    import dnnmove
-
-    folder = Path(dnnmove.__file__).parent.parent
+    folder = Path(dm.__file__).parent.parent
     arguments = ["--against", str(folder), "--only", "^transpose/2d/256x512/f4$", "--seconds", "0.01"]
     command = [sys.executable, "-m", "benchmarks", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)

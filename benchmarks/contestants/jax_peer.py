@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import machine, operations
+from benchmarks import calls, machine, operations
 from benchmarks.contestants.contestant import Contestant, UnsupportedError
 from benchmarks.contestants.words import Worded, in_words
 from benchmarks.operations import Problem
@@ -72,6 +72,10 @@ def contestants(problem: Problem) -> list[Contestant]:
         from benchmarks.contestants import chain_peers
 
         run, arrays = chain_peers.jax_function(case.params["steps"]), problem.inputs
+    elif case.op == "call":
+        if not problem.dense_input:
+            raise UnsupportedError("dense inputs only")
+        run, arrays = calls.jax_call(_jax.numpy, case), problem.inputs
     else:
         w = in_words(problem, TYPES)
         run = function(problem, w)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks import operations
+from benchmarks import calls, operations
 from benchmarks.contestants.contestant import Contestant, UnsupportedError, as_list
 from benchmarks.operations import Problem
 
@@ -65,6 +65,12 @@ def contestants(problem: Problem) -> list[Contestant]:
         names = {"take": np.take, "x": problem.inputs[0], "out": problem.outs[0], "axis": case.params["axis"]}
         names["indices"] = operations.take_indices(case)
         return [Contestant("numpy", "take(x, indices, axis, out=out, mode='clip')", names)]  # 'raise' copies once more
+    if case.op == "call":
+        names = {"f": lambda x: calls.result(case, x), "x": problem.inputs[0]}
+        if case.params["function"] in calls.VIEWS:
+            names |= {"copyto": np.copyto, "out": problem.outs[0]}
+            return [Contestant("numpy", "copyto(out, f(x))", names)]
+        return [Contestant("numpy", "y = f(x)", names, lambda scope: as_list(scope["y"]))]
     if problem.pairs is None:
         raise UnsupportedError("NumPy has no blocked layouts")
     if case.small:

@@ -36,6 +36,8 @@ def eager_call(case: Case) -> tuple[str, dict[str, Any]]:
         return "broadcast(x, target", {"broadcast": dm.broadcast, "target": p["target"]}
     if case.op == "take":
         return "take(x, indices, axis", {"take": dm.take, "indices": operations.take_indices(case), "axis": p["axis"]}
+    if case.op == "call":
+        return "f(x", {"f": functools.partial(getattr(dm, p["function"]), **p["arguments"])}
     raise UnsupportedError(f"no eager call for {case.op}")
 
 
@@ -66,6 +68,8 @@ def chain(problem: Problem) -> Any:
     built = dm.Chain(dm.MemoryDesc.of(problem.inputs[0]))
     if problem.case.op == "take":
         return built.take(operations.take_indices(problem.case), problem.case.params["axis"]).build()
+    if problem.case.op == "call":
+        return getattr(built, problem.case.params["function"])(**problem.case.params["arguments"]).build()
     for name, arguments in problem.case.params["steps"]:
         built = getattr(built, name)(*arguments.values()) if name == "index" else getattr(built, name)(**arguments)
     return built.build()
@@ -168,7 +172,7 @@ def explain(problem: Problem) -> str:
             return shuffle_forward.explain(problem)
         if problem.case.op == "pipeline":
             return str(problem.built.explain())
-        runner = chain(problem) if problem.case.op in ("chain", "take") else primitive(problem)
+        runner = chain(problem) if problem.case.op in ("chain", "take", "call") else primitive(problem)
         return str(runner.explain())
     except Exception:
         return ""

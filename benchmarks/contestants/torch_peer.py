@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import operations
+from benchmarks import calls, operations
 from benchmarks.contestants.contestant import Contestant, UnsupportedError
 from benchmarks.contestants.words import Worded, in_words
 from benchmarks.operations import Problem
@@ -116,6 +116,8 @@ def contestants(problem: Problem) -> list[Contestant]:
         names = {"select": _torch.index_select, "x": tensor_of(problem.inputs[0]), "out": tensor_of(problem.outs[0])}
         names |= {"indices": tensor_of(operations.take_indices(case)), "axis": case.params["axis"]}
         return [Contestant("torch.index_select", "select(x, axis, indices, out=out)", names)]
+    if case.op == "call":
+        return [new("torch", "y = f(x)", {"f": calls.torch_call(_torch, case), "x": tensor_of(problem.inputs[0])})]
     if problem.pairs is None:
         raise UnsupportedError("torch has no blocked layouts")
     w = in_words(problem, TYPES)

@@ -14,6 +14,7 @@ OPERATIONS = (
     "split",
     "broadcast",
     "take",
+    "calls",
     "new_output",
     "small",
     "chain",
