@@ -65,8 +65,9 @@ TEST_CASE("a guest has no share of a cache that its processor could not have") {
         system.add_cache(size, cpus);
         return system.last_level() / kMiB;
     };
-    CHECK(last_level_of("491520K", "0-1") == 32);
-    CHECK(last_level_of("491520K", "0") == 32);
+    CHECK(last_level_of("491520K", "0-1") == 48);
+    CHECK(last_level_of("491520K", "0") == 48);
+    CHECK(last_level_of("245760K", "0-1") == 32);
     CHECK(last_level_of("491520K", "0-15") == 96);
     CHECK(last_level_of("491520K", "0-7,128-135") == 96);
     CHECK(last_level_of("491520K", "0-239") == 480);

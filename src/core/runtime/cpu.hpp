@@ -13,7 +13,8 @@ struct LastLevelCache {
 
     // Bytes of it that the CPUs of this machine can fill. A guest of a cloud sees the whole cache of its host, which
     // hundreds of CPUs share: it counts for no more than a processor of as many CPUs as the guest has could have, but for
-    // `least`, which is what one core may well fill alone; where the system says nothing, it is `least`.
+    // a tenth of all, and for `least`, which is what one core may well fill alone; where the system says nothing, it is
+    // `least`.
     std::int64_t usable(std::int64_t least) const;
 };
 
