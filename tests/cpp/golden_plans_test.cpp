@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/program.hpp"
@@ -60,11 +61,14 @@ std::string plan_of(const std::string& problem, Isa isa, Variant::Stores stores,
 
 std::vector<std::string> plans_of(const std::string& problem, Isa isa) {
     const std::string name = "  " + std::string(to_string(isa));
-    const std::string past = plan_of(problem, isa, Variant::Stores::nontemporal, kManyStreams);
-    const std::string by_few = plan_of(problem, isa, Variant::Stores::nontemporal, kFewStreams);
-    std::vector<std::string> plans{name + " in the caches: " + plan_of(problem, isa, Variant::Stores::cached, kManyStreams),
-                                   name + " past them: " + past};
-    if (by_few != past) plans.push_back(name + " past them, few streams: " + by_few);
+    std::vector<std::string> plans;
+    for (const auto& [stores, where] :
+         {std::pair{Variant::Stores::cached, " in the caches"}, std::pair{Variant::Stores::nontemporal, " past them"}}) {
+        const std::string plan = plan_of(problem, isa, stores, kManyStreams);
+        const std::string by_few = plan_of(problem, isa, stores, kFewStreams);
+        plans.push_back(name + where + ": " + plan);
+        if (by_few != plan) plans.push_back(name + where + ", few streams: " + by_few);
+    }
     return plans;
 }
 
