@@ -98,9 +98,6 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 
-VIEWS = ("flip", "unfold")  # what NumPy only looks at in another way
-
-
 def shown(value: Any) -> str:
     """Arguments as parts of a name: "1-2" for (1, 2)."""
     if isinstance(value, tuple):

@@ -117,7 +117,10 @@ def contestants(problem: Problem) -> list[Contestant]:
         names |= {"indices": tensor_of(operations.take_indices(case)), "axis": case.params["axis"]}
         return [Contestant("torch.index_select", "select(x, axis, indices, out=out)", names)]
     if case.op == "call":
-        return [new("torch", "y = f(x)", {"f": calls.torch_call(_torch, case), "x": tensor_of(problem.inputs[0])})]
+        f, x = calls.torch_call(_torch, case), tensor_of(problem.inputs[0])
+        if f(x).data_ptr() == x.data_ptr():
+            raise UnsupportedError("a view of the data")
+        return [new("torch", "y = f(x)", {"f": f, "x": x})]
     if problem.pairs is None:
         raise UnsupportedError("torch has no blocked layouts")
     w = in_words(problem, TYPES)

@@ -116,13 +116,32 @@ void narrow(Transfer& transfer) {
     const std::vector<std::byte>& bytes = *transfer.constant;
     const auto size = static_cast<std::int64_t>(bytes.size());
     if (size <= kFast && std::has_single_bit(static_cast<std::uint64_t>(size))) return;
-    if (transfer.nest.itemsize != size) return;
     for (std::int64_t part = 1; part < size; ++part) {
         if (size % part != 0 || !std::equal(bytes.begin() + part, bytes.end(), bytes.begin())) continue;
         transfer.nest.itemsize = part;
         transfer.nest.loops.push_back(Loop{size / part, 0, part, nullptr});
         return;
     }
+}
+
+// A constant's elements as kernels write them fastest: short rows of them are one element, which is copied, and long ones
+// are filled with the shortest part of it. (Granite Rapids, whole pads, 2 to 40 elements of 1 to 16 bytes beside each of
+// 200,000 rows, copied against filled: up to 32 bytes 1.0 to 7.9 times as fast, up to 64 bytes 1.0 to 1.2 times.)
+void fit(Transfer& transfer) {
+    constexpr std::int64_t kShortRow = 64;  // bytes
+    std::vector<Loop>& loops = transfer.nest.loops;
+    const std::int64_t size = transfer.nest.itemsize;
+    if (size != static_cast<std::int64_t>(transfer.constant->size())) return;
+    const Loop* const row = loops.empty() ? nullptr : &loops.back();
+    const bool follow = row != nullptr && !row->table && row->src_stride == 0 && row->dst_stride == size;
+    const std::int64_t count = follow ? row->extent : 1;
+    if (count > kShortRow / size || (follow && loops.size() == 1)) return narrow(transfer);
+    if (!follow) return;
+    loops.pop_back();
+    transfer.nest.itemsize *= count;
+    std::vector<std::byte> bytes;
+    for (std::int64_t k = 0; k < count; ++k) bytes.insert(bytes.end(), transfer.constant->begin(), transfer.constant->end());
+    transfer.constant = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
 
 void append(Transfer& transfer, std::shared_ptr<Nest>& parameters, const Loops& loops) {
@@ -308,7 +327,7 @@ std::vector<Transfer> Mosaic::apart(std::vector<Transfer> transfers) const {
         if (source < 0) {
             transfer.src = kConstantSource;
             transfer.constant = constants_[static_cast<std::size_t>(-1 - source)];
-            if (!transfer.sink) narrow(transfer);
+            if (!transfer.sink) fit(transfer);
         } else {
             transfer.src += static_cast<int>(source);
         }
