@@ -266,12 +266,34 @@ TEST_CASE("lists of elements and of rows go by their tables where the destinatio
     };
     for (const std::int64_t itemsize : {1, 4, 12, 100, 256}) {
         for (const PlanContext& context : {inside_caches(), beyond_caches()}) {
-            CHECK(chosen(listed(itemsize, itemsize), context) == "listed elements");
+            const bool in_registers = 100 * itemsize <= 512;  // a row is permuted
+            CHECK(chosen(listed(itemsize, itemsize), context) == std::string(in_registers ? "gather" : "listed elements"));
+            CHECK(kernels_for(listed(itemsize, itemsize), context).contains("listed elements"));
             CHECK_FALSE(kernels_for(listed(itemsize, 0), context).contains("listed elements"));
             // Lists around rows of the destination.
             CHECK_FALSE(kernels_for(listed(itemsize, 5000 * itemsize), context).contains("listed elements"));
         }
     }
+}
+
+TEST_CASE("short rows that a table lists are copied by every candidate alike") {
+    int gathered = 0;
+    testing::each_round(150, 18, [&](std::mt19937& random, int) {
+        const auto one_to = [&](std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(1, most)(random); };
+        const std::int64_t itemsize = std::vector<std::int64_t>{1, 2, 3, 4, 8, 12, 16}[random() % 7];
+        const std::int64_t columns = one_to(40) + 1;
+        const std::int64_t rows = one_to(3) == 3 ? one_to(3) : one_to(200);
+        auto table = std::make_shared<OffsetTable>();
+        for (std::int64_t k = 0; k < columns; ++k) {
+            table->src.push_back((one_to(columns) - 1) * itemsize);
+            table->dst.push_back(k * itemsize);
+        }
+        const Nest nest = canonical(
+            Nest{{{rows, columns * itemsize, columns * itemsize}, {columns, 0, 0, table}}, 0, 0, itemsize});
+        gathered += kernels_for(nest, inside_caches()).contains("gather") ? 1 : 0;
+        check_candidates(nest, random);
+    });
+    CHECK(gathered > 20);
 }
 
 TEST_CASE("short rows all over a destination beyond the caches are put together to runs") {

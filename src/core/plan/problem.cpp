@@ -18,6 +18,16 @@ Problem::Innermost innermost_of(const std::vector<Loop>& loops, std::int64_t ite
     return contiguous ? elements : apart;
 }
 
+// Bytes in one run that the steps of a table cover on one side, `itemsize` bytes each; as few where they make none.
+std::int64_t run_of(Dims offsets, std::int64_t itemsize) {
+    std::sort(offsets.begin(), offsets.end());
+    offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+    for (std::size_t k = 1; k < offsets.size(); ++k) {
+        if (offsets[k] != offsets[k - 1] + itemsize) return itemsize;
+    }
+    return static_cast<std::int64_t>(offsets.size()) * itemsize;
+}
+
 }  // namespace
 
 Problem::Problem(const std::vector<Loop>& nest_loops, std::int64_t element, const PlanContext& plan_context)
@@ -47,10 +57,14 @@ double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& probl
     }
     const auto together = [&](std::size_t k) { return k >= soon || takes(k); };
     std::int64_t read = problem.itemsize;
+    std::int64_t written = problem.itemsize;
+    if (!loops.empty() && loops[0].table && !loops[0].table->given && takes(0)) {
+        read = run_of(loops[0].table->src, read);
+        written = run_of(loops[0].table->dst, written);
+    }
     for (std::size_t k = problem.source_loop(read); k < loops.size() && together(k); k = problem.source_loop(read)) {
         read *= loops[k].extent;
     }
-    std::int64_t written = problem.itemsize;
     for (std::size_t k = loops.size(); k-- > 0 && together(k) && continues(loops[k], written);) written *= loops[k].extent;
     return kCallCycles / static_cast<double>(std::min<std::int64_t>(bytes, kUnitWorthBytes)) +
            partial_read / static_cast<double>(read) + partial_written / static_cast<double>(written);

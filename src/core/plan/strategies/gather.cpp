@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kMaxBlockBytes = 1024;
 constexpr double kFarLine = 1.5;  // cycles, of a line beyond the caches of which a block takes little
+constexpr std::int64_t kMaxListedElement = 64;  // bytes
 constexpr std::int64_t kMaxTabledBytes = 32 * 1024;  // of the destination, of a loop with offset tables
 
 // The position of a short loop outside `position` that moves the source by less than a line and less
@@ -37,7 +38,25 @@ bool streams_follow(const Problem& problem, std::size_t position, std::int64_t b
     return sharing < loops.size() && loops[sharing].extent <= kMostShared;
 }
 
-// A block of whole inner loops and of some steps of the next one, gathered as one table.
+// The source's offsets of the elements of a short row that a table lists, in their order in the destination; empty where
+// the loops have none.
+std::vector<std::int64_t> listed_row(const std::vector<Loop>& loops, std::int64_t itemsize) {
+    // Bytes of a row: of wider elements, as many as a vector has, single moves are as fast.
+    const std::int64_t most = itemsize < 8 ? kMaxBlockBytes / 2 : kMaxBlockBytes / 4;
+    const auto tables = std::count_if(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table != nullptr; });
+    if (tables != 1 || !loops[0].table || loops[0].table->given || loops[0].extent * itemsize > most) return {};
+    const OffsetTable& table = *loops[0].table;
+    if (table.pads()) return {};
+    std::vector<std::int64_t> sources(table.src.size());
+    for (std::size_t k = 0; k < table.dst.size(); ++k) {
+        const std::int64_t place = table.dst[k] / itemsize;
+        if (table.dst[k] % itemsize != 0 || place < 0 || place >= loops[0].extent) return {};
+        sources[static_cast<std::size_t>(place)] = table.src[k];
+    }
+    return sources;
+}
+
+// A block of whole inner loops, or of a row that a table lists, and of some steps of the next one, gathered as one table.
 struct Gather : RowStrategy {
     using RowStrategy::RowStrategy;
 
@@ -92,13 +111,23 @@ bool Gather::match(const Problem& problem) {
     using enum Problem::Innermost;
     const auto& [loops, size, context, innermost] = problem;
     const std::int64_t width = context.kernels->gather_bytes;
-    const bool fits = innermost == elements || (innermost == repeated && itemsize <= 64);
-    if (!fits) return false;
-    // Whole loops, as long as a block stays small and the destination contiguous.
     std::vector<std::int64_t> inner{0};  // source offsets, in order of the destination
     std::size_t position = loops.size();
     std::int64_t bytes = itemsize;
-    while (position > 0 && continues(loops[position - 1], bytes) && !streams_follow(problem, position - 1, bytes) &&
+    std::size_t first = 0;  // of the loops that no table has
+    if (itemsize <= kMaxListedElement && innermost != padding) {
+        if (std::vector<std::int64_t> row = listed_row(loops, itemsize); !row.empty()) {
+            inner = std::move(row);
+            bytes *= loops[0].extent;
+            taken.push_back(0);
+            first = 1;
+            if (position == first || !continues(loops.back(), bytes)) return false;
+        }
+    }
+    const bool fits = first != 0 || innermost == elements || (innermost == repeated && itemsize <= 64);
+    if (!fits) return false;
+    // Whole loops, as long as a block stays small and the destination contiguous.
+    while (position > first && continues(loops[position - 1], bytes) && !streams_follow(problem, position - 1, bytes) &&
            bytes * loops[position - 1].extent <= (bytes < width ? kMaxBlockBytes / 2 : width)) {
         const Loop& loop = loops[--position];
         std::vector<std::int64_t> outer;
@@ -113,7 +142,7 @@ bool Gather::match(const Problem& problem) {
     // Some steps of the next loop, so many that the block fills whole vectors.
     std::int64_t extent = 1;
     std::int64_t src_stride = 0;
-    if (position > 0 && continues(loops[position - 1], bytes)) {
+    if (position > first && continues(loops[position - 1], bytes)) {
         const Loop& loop = loops[--position];
         extent = loop.extent;
         src_stride = loop.src_stride;
@@ -157,8 +186,8 @@ bool Gather::match(const Problem& problem) {
     }
     if (!build(sources, destination, steps, *context.kernels)) return false;
     a = {extent, extent, src_stride, bytes, true};
-    while (position > 0 && position - 1 == sharing) --position;
-    if (position > 0) take_second_loop(problem, position - 1, scattered ? 0 : extent * bytes);
+    while (position > first && position - 1 == sharing) --position;
+    if (position > first) take_second_loop(problem, position - 1, scattered ? 0 : extent * bytes);
     return true;
 }
 
@@ -205,7 +234,7 @@ struct GatherByTable final : Gather {
         const std::vector<Loop>& loops = problem.loops;
         const std::int64_t width = problem.kernels().gather_bytes;
         if (problem.innermost == repeated || problem.innermost == rows || problem.innermost == listed) return false;
-        if (itemsize > 64 || loops.size() < 2 || !loops[0].table || loops[1].table ||
+        if (itemsize > kMaxListedElement || loops.size() < 2 || !loops[0].table || loops[1].table ||
             loops[0].extent * itemsize > kMaxTabledBytes) {
             return false;
         }
@@ -227,8 +256,8 @@ struct GatherByTable final : Gather {
             }
             length += itemsize;
         }
-        if (destination.offsets.size() == 1) destination.bytes = length;
-        if (length != destination.bytes) return false;
+        // One run is a row, which Gather takes where that pays.
+        if (destination.offsets.size() < 2 || length != destination.bytes) return false;
 
         const Loop& inner = loops.back();
         std::int64_t steps = 1;
