@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,17 @@ def test_every_function_has_a_call() -> None:
     assert {case.params["function"] for case in CALLS} == set(FUNCTIONS)
 
 
+@pytest.fixture
+def peers_as_before() -> Iterator[None]:
+    """What the peers' modules set for the process is for the benchmarks."""
+    jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
+    wide, threads = jax.config.jax_enable_x64, torch.get_num_threads()
+    yield
+    jax.config.update("jax_enable_x64", wide)
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("peers_as_before")
 @pytest.mark.parametrize("case", CALLS, ids=lambda case: case.name)
 def test_contestants_of_a_call_write_the_same_bytes(memory: Memory, case: Case) -> None:
     problem = operations.build(case, memory, 1)

@@ -235,7 +235,7 @@ def test_a_photo_becomes_normalised_planes_in_one_pass(target):
 
 
 def test_large_enough_for_threads_and_streaming_stores():
-    x = photos(24, 420)
+    x = photos(48, 420)
     scale = np.array([0.5, 1.5, 2.5], "f4")
     want = expected(x.transpose(0, 3, 1, 2), np.float32, scale[:, None, None], -1)
     for threads in (1, 2, 3):

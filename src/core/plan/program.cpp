@@ -15,6 +15,7 @@
 #include "plan/padding.hpp"
 #include "plan/plan.hpp"
 #include "plan/records.hpp"
+#include "plan/rows_together.hpp"
 #include "runtime/cpu.hpp"
 #include "runtime/heap_bytes.hpp"
 #include "runtime/threads.hpp"
@@ -342,6 +343,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     if (options.variant.stores != Variant::Stores::automatic) {
         context.large = context.beyond_cache = context.stream_rows = options.variant.stores == Variant::Stores::nontemporal;
     }
+    if (!sinks && !repeated) transfers = with_rows_together(std::move(transfers), context);
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     if (context.beyond_cache && transfers.size() <= kMostSideBySide) context.side_by_side_bytes = side_by_side(transfers);
     if (context.side_by_side_bytes != 0) context.side_by_side_from = transfers.front().nest.src_offset;
