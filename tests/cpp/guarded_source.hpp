@@ -1,4 +1,4 @@
-// Memory behind whose end nothing can be read.
+// Memory behind whose end, or before whose begin, nothing can be read.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,14 +9,15 @@
 
 namespace testing {
 
-// Readable bytes that end with a page, behind which nothing is readable.
+// Readable bytes that end with a page, behind which nothing is readable, or begin with one, before which nothing is.
 class GuardedSource {
 public:
-    explicit GuardedSource(std::int64_t bytes) : page_(sysconf(_SC_PAGESIZE)), size_((bytes / page_ + 2) * page_) {
+    explicit GuardedSource(std::int64_t bytes, bool before = false)
+        : page_(sysconf(_SC_PAGESIZE)), size_((bytes / page_ + 2) * page_) {
         map_ = static_cast<std::byte*>(
             mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        mprotect(map_ + size_ - page_, static_cast<std::size_t>(page_), PROT_NONE);
-        start_ = map_ + size_ - page_ - bytes;
+        mprotect(before ? map_ : map_ + size_ - page_, static_cast<std::size_t>(page_), PROT_NONE);
+        start_ = before ? map_ + page_ : map_ + size_ - page_ - bytes;
     }
     GuardedSource(const GuardedSource&) = delete;
     GuardedSource& operator=(const GuardedSource&) = delete;

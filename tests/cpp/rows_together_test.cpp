@@ -1,8 +1,10 @@
 // Pieces of the same rows as one copy: what is put together, what is left, and the bytes that either way writes.
 #include "plan/rows_together.hpp"
 
+#include <algorithm>
 #include <random>
 
+#include "guarded_source.hpp"
 #include "nest_text.hpp"
 #include "plan/canonical.hpp"
 #include "runtime/cpu.hpp"
@@ -51,11 +53,34 @@ TEST_CASE("pieces that are no whole short rows of the same arrays are left") {
     Transfer other = part(1000, 44, 0, 4, 48, 48);
     other.src = 1;
     CHECK(together({first, other}) == 2);
-    other.src = kZeroSource;
-    CHECK(together({first, other}) == 2);
     PlanContext context = inside_caches();
     context.side_by_side_bytes = 64;
     CHECK(together({first, part(1000, 44, 0, 4, 48, 48)}, context) == 2);
+}
+
+TEST_CASE("zeros beside short rows come with them") {
+    const Transfer first = part(1000, 0, 0, 12, 12, 16);
+    Transfer beside = part(1000, 0, 12, 4, 0, 16);
+    beside.src = kZeroSource;
+    const std::vector<Transfer> made = with_rows_together({beside, first}, inside_caches());
+    REQUIRE(made.size() == 1);
+    CHECK(made[0].src == 0);
+    CHECK(made[0].nest.itemsize == 4);
+    CHECK(made[0].nest.loops[0].table->src == Dims{0, 4, 8});
+    CHECK(made[0].nest.loops[0].table->dst == Dims{0, 4, 8, 12});
+    beside.src = kConstantSource;
+    beside.constant = std::make_shared<const std::vector<std::byte>>(4);
+    CHECK(together({first, beside}) == 1);
+    beside.constant = std::make_shared<const std::vector<std::byte>>(4, std::byte{1});
+    CHECK(together({first, beside}) == 2);
+    // Zeros alone, and beside rows that are longer than a line.
+    beside.src = kZeroSource;
+    Transfer before = beside;
+    before.nest.dst_offset = 8;
+    CHECK(together({before, beside}) == 2);
+    Transfer behind = part(1000, 0, 120, 8, 0, 128);
+    behind.src = kZeroSource;
+    CHECK(together({part(1000, 0, 0, 120, 120, 128), behind}) == 2);
 }
 
 TEST_CASE("random pieces of rows are copied as they are one by one") {
@@ -80,10 +105,16 @@ TEST_CASE("random pieces of rows are copied as they are one by one") {
                       (step < 0 ? from + count - 1 : from) * itemsize,
                       at * itemsize,
                       itemsize};
-            transfers.push_back({0, 0, std::move(nest)});
+            transfers.push_back({one_to(4) == 4 ? kZeroSource : 0, 0, std::move(nest)});
+            for (Loop& loop : transfers.back().nest.loops) loop.src_stride = transfers.back().src == 0 ? loop.src_stride : 0;
+            if (transfers.back().src != 0) transfers.back().nest.src_offset = 0;
             at += count;
         }
-        const Bytes src = random_bytes(static_cast<std::size_t>(blocks * rows * src_pitch), random);
+        // Nothing is read behind the last element of a source, nor before the first.
+        const std::int64_t read = blocks * rows * src_pitch - (src_pitch - columns * itemsize);
+        testing::GuardedSource src(read, random() % 2 == 0);
+        const Bytes content = random_bytes(static_cast<std::size_t>(read), random);
+        std::copy(content.begin(), content.end(), src.data());
         Bytes expected = random_bytes(static_cast<std::size_t>(blocks * rows * dst_pitch), random);
         Bytes dst = expected;
         const std::byte* const from = src.data();

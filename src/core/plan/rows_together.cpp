@@ -7,28 +7,38 @@
 #include <map>
 #include <numeric>
 
+#include "plan/gather_table.hpp"
 #include "plan/plan.hpp"
 
 namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kMostRow = 512;       // bytes
+// Of one piece of a source and zeros beside it. Longer ones are rows, which are prefetched; zeros find their lines nearby.
+// (Granite Rapids, 5,000 to 800,000 rows of 80 to 240 bytes: together 0.6 to 2.2 times as fast, up to a line 1.1 to 5.1.)
+constexpr std::int64_t kMostPaddedRow = kLine;
 constexpr std::size_t kMostTransfers = 64;   // that are looked at
 constexpr double kWorth = 0.9;               // of the cost of the pieces, at most
 
 // Contiguous bytes of a row, from a place of the source.
 struct Piece {
     std::int64_t dst;
-    std::int64_t src;
+    std::int64_t src;  // kNoSource: zero bytes
     std::int64_t bytes;
     std::size_t transfer;
 };
 
+bool is_zero(const Transfer& transfer) {
+    return transfer.src == kZeroSource ||
+           (transfer.src == kConstantSource && std::all_of(transfer.constant->begin(), transfer.constant->end(),
+                                                           [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
 // How many loops of the nest are around its rows; none where it has no rows that can be put together with others.
 std::size_t loops_around(const Transfer& transfer) {
     const Nest& nest = transfer.nest;
-    const bool fits = !transfer.sink && transfer.repeat.count == 1 && transfer.src >= 0 && nest.itemsize > 0 &&
-                      nest.itemsize < kMostRow &&
+    const bool fits = !transfer.sink && transfer.repeat.count == 1 && (transfer.src >= 0 || is_zero(transfer)) &&
+                      nest.itemsize > 0 && nest.itemsize < kMostRow &&
                       std::none_of(
                           nest.loops.begin(), nest.loops.end(), [](const Loop& loop) { return loop.table != nullptr; });
     std::size_t around = fits ? nest.loops.size() : 0;
@@ -39,14 +49,16 @@ std::size_t loops_around(const Transfer& transfer) {
 
 void append_pieces(std::vector<Piece>& pieces, const Transfer& transfer, std::size_t around, std::size_t number) {
     const std::vector<Loop>& loops = transfer.nest.loops;
-    std::vector<Piece> made{{transfer.nest.dst_offset, transfer.nest.src_offset, transfer.nest.itemsize, number}};
+    const bool zero = transfer.src < 0;
+    std::vector<Piece> made{
+        {transfer.nest.dst_offset, zero ? kNoSource : transfer.nest.src_offset, transfer.nest.itemsize, number}};
     for (std::size_t k = around; k < loops.size(); ++k) {
         const std::size_t outer = made.size();
         for (std::int64_t step = 1; step < loops[k].extent; ++step) {
             for (std::size_t i = 0; i < outer; ++i) {
                 Piece piece = made[i];
                 piece.dst += step * loops[k].dst_stride;
-                piece.src += step * loops[k].src_stride;
+                if (!zero) piece.src += step * loops[k].src_stride;
                 made.push_back(piece);
             }
         }
@@ -64,19 +76,26 @@ double cost_of(const Nest& nest, PlanContext context) {
     return least;
 }
 
-// The nest of a row of these pieces, which follow each other, within the loops around.
+// The nest of a row of these pieces, which follow each other and have a source, some of them, within the loops around it.
 Nest joined(const std::vector<Piece>& row, const std::vector<Loop>& around) {
+    const auto first = std::find_if(row.begin(), row.end(), [](const Piece& piece) { return piece.src != kNoSource; });
     std::int64_t unit = 0;
-    for (const Piece& piece : row) unit = std::gcd(std::gcd(unit, piece.bytes), std::abs(piece.src - row[0].src));
-    auto table = std::make_shared<OffsetTable>();
     for (const Piece& piece : row) {
-        for (std::int64_t at = 0; at < piece.bytes; at += unit) {
-            table->src.push_back(piece.src - row[0].src + at);
-            table->dst.push_back(piece.dst - row[0].dst + at);
+        unit = std::gcd(unit, piece.bytes);
+        if (piece.src != kNoSource) unit = std::gcd(unit, std::abs(piece.src - first->src));
+    }
+    auto table = std::make_shared<OffsetTable>();
+    for (const bool zero : {false, true}) {  // what has no source comes last in a table
+        for (const Piece& piece : row) {
+            if ((piece.src == kNoSource) != zero) continue;
+            for (std::int64_t at = 0; at < piece.bytes; at += unit) {
+                if (!zero) table->src.push_back(piece.src - first->src + at);
+                table->dst.push_back(piece.dst - row[0].dst + at);
+            }
         }
     }
-    Nest nest{{}, row[0].src, row[0].dst, unit};
-    nest.loops.push_back({static_cast<std::int64_t>(table->src.size()), 0, 0, std::move(table)});
+    Nest nest{{}, first->src, row[0].dst, unit};
+    nest.loops.push_back({static_cast<std::int64_t>(table->dst.size()), 0, 0, std::move(table)});
     nest.loops.insert(nest.loops.end(), around.begin(), around.end());
     return nest;
 }
@@ -110,21 +129,35 @@ std::vector<std::vector<Piece>> rows_of(std::vector<Piece> pieces) {
 
 std::vector<Transfer> with_rows_together(std::vector<Transfer> transfers, const PlanContext& context) {
     if (transfers.size() < 2 || transfers.size() > kMostTransfers || context.side_by_side_bytes != 0) return transfers;
-    // Those of the same arrays and of the same loops around their rows.
+    // Those of the same loops around their rows of a destination; and of them, those of the same ones of a source.
     std::map<std::vector<std::int64_t>, std::vector<std::size_t>> groups;
-    for (std::size_t k = 0; k < transfers.size(); ++k) {
-        const std::size_t around = loops_around(transfers[k]);
-        if (around == 0) continue;
-        std::vector<std::int64_t> key{transfers[k].src, transfers[k].dst};
-        for (std::size_t i = 0; i < around; ++i) {
-            const Loop& loop = transfers[k].nest.loops[i];
-            key.insert(key.end(), {loop.extent, loop.src_stride, loop.dst_stride});
+    std::map<std::vector<std::int64_t>, std::vector<std::size_t>> zeros;
+    for (const bool zero : {true, false}) {
+        for (std::size_t k = 0; k < transfers.size(); ++k) {
+            const std::size_t around = (transfers[k].src < 0) == zero ? loops_around(transfers[k]) : 0;
+            if (around == 0) continue;
+            std::vector<std::int64_t> key{transfers[k].dst};
+            const std::vector<Loop>& loops = transfers[k].nest.loops;
+            for (std::size_t i = 0; i < around; ++i) key.insert(key.end(), {loops[i].extent, loops[i].dst_stride});
+            if (zero) {
+                zeros[std::move(key)].push_back(k);
+                continue;
+            }
+            const auto beside = zeros.find(key);
+            key.push_back(transfers[k].src);
+            for (std::size_t i = 0; i < around; ++i) key.push_back(loops[i].src_stride);
+            std::vector<std::size_t>& group = groups[std::move(key)];
+            group.push_back(k);
+            if (beside != zeros.end()) {  // they belong to the first
+                group.insert(group.end(), beside->second.begin(), beside->second.end());
+                zeros.erase(beside);
+            }
         }
-        groups[std::move(key)].push_back(k);
     }
     std::vector<bool> gone(transfers.size());
     for (const auto& [key, members] : groups) {
         if (members.size() < 2) continue;
+        // The first has a source.
         const std::size_t around = loops_around(transfers[members[0]]);
         const std::vector<Loop>& loops = transfers[members[0]].nest.loops;
         const std::vector<Loop> outer(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(around));
@@ -132,21 +165,17 @@ std::vector<Transfer> with_rows_together(std::vector<Transfer> transfers, const 
         for (const std::size_t k : members) append_pieces(pieces, transfers[k], around, k);
         for (const std::vector<Piece>& row : rows_of(std::move(pieces))) {
             const Nest nest = joined(row, outer);
+            std::map<std::size_t, std::int64_t> parts;  // bytes of a row, of each transfer
+            for (const Piece& piece : row) parts[piece.transfer] += piece.bytes;
+            const std::int64_t bytes = row.back().dst + row.back().bytes - row[0].dst;
+            const auto reads = [&](const auto& part) { return transfers[part.first].src >= 0; };
+            if (bytes > kMostPaddedRow && std::count_if(parts.begin(), parts.end(), reads) == 1) continue;
             double apart = 0;  // cycles of a row
-            std::vector<std::size_t> parts;
-            for (const Piece& piece : row) parts.push_back(piece.transfer);
-            std::sort(parts.begin(), parts.end());
-            parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-            for (const std::size_t part : parts) {
-                std::int64_t bytes = 0;
-                for (const Piece& piece : row) bytes += piece.transfer == part ? piece.bytes : 0;
-                apart += cost_of(transfers[part].nest, context) * static_cast<double>(bytes);
-            }
-            const auto bytes = static_cast<double>(row.back().dst + row.back().bytes - row[0].dst);
-            if (cost_of(nest, context) * bytes > kWorth * apart) continue;
-            for (const std::size_t part : parts) gone[part] = true;
-            gone[parts[0]] = false;
-            transfers[parts[0]].nest = nest;
+            for (const auto& [part, size] : parts) apart += cost_of(transfers[part].nest, context) * static_cast<double>(size);
+            if (cost_of(nest, context) * static_cast<double>(bytes) > kWorth * apart) continue;
+            const std::size_t source = std::find_if(parts.begin(), parts.end(), reads)->first;
+            for (const auto& [part, size] : parts) gone[part] = part != source;
+            transfers[source].nest = nest;
         }
     }
     std::size_t kept = 0;

@@ -46,12 +46,11 @@ std::vector<std::int64_t> listed_row(const std::vector<Loop>& loops, std::int64_
     const auto tables = std::count_if(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table != nullptr; });
     if (tables != 1 || !loops[0].table || loops[0].table->given || loops[0].extent * itemsize > most) return {};
     const OffsetTable& table = *loops[0].table;
-    if (table.pads()) return {};
-    std::vector<std::int64_t> sources(table.src.size());
+    std::vector<std::int64_t> sources(table.dst.size());
     for (std::size_t k = 0; k < table.dst.size(); ++k) {
         const std::int64_t place = table.dst[k] / itemsize;
         if (table.dst[k] % itemsize != 0 || place < 0 || place >= loops[0].extent) return {};
-        sources[static_cast<std::size_t>(place)] = table.src[k];
+        sources[static_cast<std::size_t>(place)] = k < table.src.size() ? table.src[k] : kNoSource;
     }
     return sources;
 }
@@ -115,7 +114,7 @@ bool Gather::match(const Problem& problem) {
     std::size_t position = loops.size();
     std::int64_t bytes = itemsize;
     std::size_t first = 0;  // of the loops that no table has
-    if (itemsize <= kMaxListedElement && innermost != padding) {
+    if (itemsize <= kMaxListedElement) {
         if (std::vector<std::int64_t> row = listed_row(loops, itemsize); !row.empty()) {
             inner = std::move(row);
             bytes *= loops[0].extent;
@@ -133,7 +132,8 @@ bool Gather::match(const Problem& problem) {
         std::vector<std::int64_t> outer;
         outer.reserve(inner.size() * static_cast<std::size_t>(loop.extent));
         for (std::int64_t k = 0; k < loop.extent; ++k) {
-            for (const std::int64_t offset : inner) outer.push_back(k * loop.src_stride + offset);
+            for (const std::int64_t offset : inner)
+                outer.push_back(offset == kNoSource ? offset : k * loop.src_stride + offset);
         }
         inner = std::move(outer);
         bytes *= loop.extent;
@@ -166,13 +166,13 @@ bool Gather::match(const Problem& problem) {
     std::vector<std::int64_t> sources;
     sources.reserve(inner.size() * static_cast<std::size_t>(steps));
     for (std::int64_t k = 0; k < steps; ++k) {
-        for (const std::int64_t offset : inner) sources.push_back(k * src_stride + offset);
+        for (const std::int64_t offset : inner) sources.push_back(offset == kNoSource ? offset : k * src_stride + offset);
     }
     GatherRuns destination{steps * bytes};
     // A loop that stays inside the lines the block reads, as NHWC's channels do, joins it: every line is
     // then read once, into several runs of the destination.
     // (Not with narrow vectors, many of which such a block would take, unless runs are of single elements.)
-    const bool shares = extent > steps && (context.kernels->gather_windows == 2 || bytes == itemsize);
+    const bool shares = extent > steps && innermost != padding && (context.kernels->gather_windows == 2 || bytes == itemsize);
     const std::size_t sharing = shares ? find_sharing(problem, position, src_stride) : loops.size();
     if (sharing < loops.size()) {
         const Loop& loop = loops[sharing];
