@@ -19,7 +19,10 @@ Problem::Innermost innermost_of(const std::vector<Loop>& loops, std::int64_t ite
 }
 
 // Bytes in one run that the steps of a table cover on one side, `itemsize` bytes each; as few where they make none.
-std::int64_t run_of(Dims offsets, std::int64_t itemsize) {
+std::int64_t run_of(const Dims& steps, std::int64_t itemsize) {
+    const auto [first, last] = std::minmax_element(steps.begin(), steps.end());
+    if (steps.empty() || *last - *first >= static_cast<std::int64_t>(steps.size()) * itemsize) return itemsize;
+    Dims offsets = steps;
     std::sort(offsets.begin(), offsets.end());
     offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
     for (std::size_t k = 1; k < offsets.size(); ++k) {

@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kMaxBlockBytes = 1024;
 constexpr double kFarLine = 1.5;  // cycles, of a line beyond the caches of which a block takes little
 constexpr std::int64_t kMaxListedElement = 64;  // bytes
+constexpr std::int64_t kLeastListedBlock = 256;  // bytes
 constexpr std::int64_t kMaxTabledBytes = 32 * 1024;  // of the destination, of a loop with offset tables
 
 // The position of a short loop outside `position` that moves the source by less than a line and less
@@ -153,7 +154,10 @@ bool Gather::match(const Problem& problem) {
     // one before, and none gathers from two rows.
     const bool whole_rows = !context.beyond_cache && width == 64 && bytes > width &&
                             (bytes + width - 1) / width * width * 8 <= bytes * 9;
-    while (!whole_rows && steps < extent && (steps * bytes) % width != 0 && (steps + 1) * bytes <= kMaxBlockBytes) ++steps;
+    // (Listed rows are short, and many of them make a block that is worth its call.)
+    const std::int64_t least = first != 0 ? std::min(kLeastListedBlock, extent * bytes) : 0;
+    const auto goes_on = [&] { return (steps * bytes) % width != 0 || steps * bytes < least; };
+    while (!whole_rows && steps < extent && goes_on() && (steps + 1) * bytes <= kMaxBlockBytes) ++steps;
     if (!whole_rows && (steps * bytes) % width != 0) {  // no multiple within reach: long blocks, whose last vectors overlap
         steps = std::clamp<std::int64_t>(kMaxBlockBytes / 2 / bytes, 1, extent);
     }
