@@ -287,3 +287,17 @@ def test_kinds_of_arrays():
     assert torch.equal(
         dm.pad(half, ((0, 0), (0, 0), (1, 2)), "reflect"), torch.nn.functional.pad(half, (1, 2), "reflect")
     )
+
+
+@pytest.mark.parametrize("pad_width", [1, ((0, 0), (0, 1))])
+def test_elements_of_no_bytes(pad_width):
+    x = np.zeros((3, 2), "V0")
+    assert dm.pad(x, pad_width).shape == np.pad(np.zeros((3, 2)), pad_width).shape
+
+
+def test_zeros_beside_a_constant_beside_rows():
+    """Zeros that no piece of the source touches are no row of it."""
+    x = np.arange(700, dtype="u1").reshape(700, 1)
+    built = dm.Chain.of(x).pad(((0, 0), (2, 1)), constant_value=5).pad(((0, 0), (1, 3))).roll(3, 1).build()
+    expected = np.pad(np.pad(x, ((0, 0), (2, 1)), constant_values=5), ((0, 0), (1, 3)))
+    assert_same(built(x), np.roll(expected, 3, 1))

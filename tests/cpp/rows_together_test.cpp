@@ -73,12 +73,13 @@ TEST_CASE("zeros beside short rows come with them") {
     CHECK(together({first, beside}) == 1);
     beside.constant = std::make_shared<const std::vector<std::byte>>(4, std::byte{1});
     CHECK(together({first, beside}) == 2);
-    // Zeros alone, and beside rows that are longer than a line.
+    // Zeros away from what is read, alone, and beside rows that are longer than a line.
     beside.src = kZeroSource;
-    Transfer before = beside;
-    before.nest.dst_offset = 8;
-    CHECK(together({before, beside}) == 2);
-    Transfer behind = part(1000, 0, 120, 8, 0, 128);
+    Transfer behind = beside;
+    behind.nest.dst_offset = 8;
+    CHECK(together({part(1000, 0, 0, 4, 4, 16), beside, behind}) == 3);
+    CHECK(together({behind, beside}) == 2);
+    behind = part(1000, 0, 120, 8, 0, 128);
     behind.src = kZeroSource;
     CHECK(together({part(1000, 0, 0, 120, 120, 128), behind}) == 2);
 }

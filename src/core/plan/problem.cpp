@@ -21,7 +21,12 @@ Problem::Innermost innermost_of(const std::vector<Loop>& loops, std::int64_t ite
 // Bytes in one run that the steps of a table cover on one side, `itemsize` bytes each; as few where they make none.
 std::int64_t run_of(const Dims& steps, std::int64_t itemsize) {
     const auto [first, last] = std::minmax_element(steps.begin(), steps.end());
-    if (steps.empty() || *last - *first >= static_cast<std::int64_t>(steps.size()) * itemsize) return itemsize;
+    std::int64_t most = 0;
+    std::int64_t span = 0;
+    if (steps.empty() || __builtin_mul_overflow(static_cast<std::int64_t>(steps.size()), itemsize, &most) ||
+        __builtin_sub_overflow(*last, *first, &span) || span >= most) {
+        return itemsize;
+    }
     Dims offsets = steps;
     std::sort(offsets.begin(), offsets.end());
     offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());

@@ -2,6 +2,7 @@
 #include "plan/rows_together.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -116,7 +117,7 @@ Nest joined(const std::vector<Piece>& row, const std::vector<Loop>& around) {
     return nest;
 }
 
-// Rows [first, last) of pieces that follow each other, of several transfers, each of which has no others.
+// Rows of pieces that follow each other, of several transfers that have no other pieces; some of a row are read.
 std::vector<std::vector<Piece>> rows_of(std::vector<Piece> pieces) {
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.dst < b.dst; });
     std::vector<std::vector<Piece>> rows;
@@ -136,7 +137,8 @@ std::vector<std::vector<Piece>> rows_of(std::vector<Piece> pieces) {
         const std::vector<Piece>& row = rows[k];
         const bool several = std::any_of(row.begin(), row.end(),
                                          [&](const Piece& piece) { return piece.transfer != row[0].transfer; });
-        if (whole[k] && several && row.back().dst + row.back().bytes - row[0].dst <= kMostRow) found.push_back(row);
+        const bool reads = std::any_of(row.begin(), row.end(), [](const Piece& piece) { return piece.src != kNoSource; });
+        if (whole[k] && several && reads && row.back().dst + row.back().bytes - row[0].dst <= kMostRow) found.push_back(row);
     }
     return found;
 }
@@ -189,7 +191,8 @@ std::vector<Transfer> with_rows_together(std::vector<Transfer> transfers, const 
             double apart = 0;  // cycles of a row
             for (const auto& [part, size] : parts) apart += cost_of(transfers[part].nest, context) * static_cast<double>(size);
             const double worth = context.kernels->gather_windows == 2 ? kWorth : kNarrowWorth;
-            if (cost_of(nest, context) * static_cast<double>(bytes) > worth * apart) continue;
+            const double together = cost_of(nest, context) * static_cast<double>(bytes);
+            if (std::isinf(together) || together > worth * apart) continue;
             const std::size_t source = std::find_if(parts.begin(), parts.end(), reads)->first;
             for (const auto& [part, size] : parts) gone[part] = part != source;
             transfers[source].nest = nest;

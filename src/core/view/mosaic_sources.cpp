@@ -131,7 +131,7 @@ void fit(Transfer& transfer) {
     constexpr std::int64_t kShortRow = 64;  // bytes
     std::vector<Loop>& loops = transfer.nest.loops;
     const std::int64_t size = transfer.nest.itemsize;
-    if (size != static_cast<std::int64_t>(transfer.constant->size())) return;
+    if (size == 0 || size != static_cast<std::int64_t>(transfer.constant->size())) return;
     const Loop* const row = loops.empty() ? nullptr : &loops.back();
     const bool follow = row != nullptr && !row->table && row->src_stride == 0 && row->dst_stride == size;
     const std::int64_t count = follow ? row->extent : 1;

@@ -45,7 +45,7 @@ std::vector<std::int64_t> listed_row(const std::vector<Loop>& loops, std::int64_
     // Bytes of a row: of wider elements, as many as a vector has, single moves are as fast.
     const std::int64_t most = itemsize < 8 ? kMaxBlockBytes / 2 : kMaxBlockBytes / 4;
     const auto tables = std::count_if(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table != nullptr; });
-    if (tables != 1 || !loops[0].table || loops[0].table->given || loops[0].extent * itemsize > most) return {};
+    if (tables != 1 || !loops[0].table || loops[0].table->given || loops[0].extent > most / itemsize) return {};
     const OffsetTable& table = *loops[0].table;
     std::vector<std::int64_t> sources(table.dst.size());
     for (std::size_t k = 0; k < table.dst.size(); ++k) {
@@ -155,7 +155,7 @@ bool Gather::match(const Problem& problem) {
     const bool whole_rows = !context.beyond_cache && width == 64 && bytes > width &&
                             (bytes + width - 1) / width * width * 8 <= bytes * 9;
     // (Listed rows are short, and many of them make a block that is worth its call.)
-    const std::int64_t least = first != 0 ? std::min(kLeastListedBlock, extent * bytes) : 0;
+    const std::int64_t least = first != 0 ? kLeastListedBlock : 0;
     const auto goes_on = [&] { return (steps * bytes) % width != 0 || steps * bytes < least; };
     while (!whole_rows && steps < extent && goes_on() && (steps + 1) * bytes <= kMaxBlockBytes) ++steps;
     if (!whole_rows && (steps * bytes) % width != 0) {  // no multiple within reach: long blocks, whose last vectors overlap
