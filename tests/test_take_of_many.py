@@ -151,3 +151,17 @@ def test_arguments_are_read_once(count):
     np.testing.assert_array_equal(np.asarray(dm.take(Exporter(x), indices, 0, out=out)), x[:count])
     with pytest.raises(np.exceptions.AxisError):
         dm.take(Exporter(x), indices, 7)
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("u1", 79), ("u2", 100), ("u1", 256), ("u1", 257)])
+def test_of_many_short_rows_the_places_are_known_to_the_plan(dtype, count):
+    """As long as a row is short; either way each call has its own."""
+    rng = np.random.default_rng(count)
+    x = rng.integers(0, 200, (20_000, 200)).astype(dtype)
+    for _ in range(3):
+        indices = rng.integers(-200, 200, count)
+        out = np.zeros((20_000, count), dtype)
+        assert dm.take(x, indices, 1, out=out) is out
+        assert out.tobytes() == np.take(x, indices, 1).tobytes()
+    with pytest.raises(IndexError):
+        dm.take(x, [*range(199), 200], 1)

@@ -239,6 +239,13 @@ bool takes_listed(const ArrayLayout& data, std::int64_t itemsize, std::size_t ax
         bytes *= data.shape[k];
     }
     if (bytes == 0 || std::find(data.shape.begin(), data.shape.end(), 0) != data.shape.end()) return false;
+    // Many short rows are permuted in registers by a plan that knows the places; making it takes as long as moving some
+    // 600,000 single elements.
+    constexpr std::int64_t kShortRow = 256;  // bytes
+    constexpr double kMany = 1 << 20;        // elements
+    double elements = static_cast<double>(count);
+    for (std::size_t k = 0; k < axis; ++k) elements *= static_cast<double>(data.shape[k]);
+    if (count <= kShortRow / bytes && elements >= kMany) return false;
     if (out == nullptr) return true;
     Dims shape = list(data.shape);
     shape[axis] = count;

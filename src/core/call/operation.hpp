@@ -62,7 +62,7 @@ std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const ArrayLa
 // gives, as a second source. Only where takes_listed says so.
 std::shared_ptr<const CallPlan> plan_listed_take(const ArrayLayout& data, std::int64_t itemsize, std::size_t axis,
                                                  std::int64_t count, const ArrayLayout* out);
-// Is what lies at one place of the axis without gaps on either side, and anything there?
+// Is what lies at one place of the axis without gaps on either side, and anything there, and better not known to the plan?
 bool takes_listed(const ArrayLayout& data, std::int64_t itemsize, std::size_t axis, std::int64_t count, const ArrayLayout* out);
 // The same for a shuffle between two arrays of one blocked layout.
 std::shared_ptr<const CallPlan> plan_blocked_shuffle(Op op, Parameters parameters, const Layout& layout, std::string_view name);

@@ -18,22 +18,19 @@ Problem::Innermost innermost_of(const std::vector<Loop>& loops, std::int64_t ite
     return contiguous ? elements : apart;
 }
 
-// Bytes in one run that the steps of a table cover on one side, `itemsize` bytes each; as few where they make none.
-std::int64_t run_of(const Dims& steps, std::int64_t itemsize) {
+// Bytes from the first to the last of a table's steps on one side, `itemsize` bytes each, where they make up one part in
+// `share` of that at least, so that they come as one run; of one step where they do not.
+std::int64_t run_of(const Dims& steps, std::int64_t itemsize, std::int64_t share) {
+    if (steps.empty()) return itemsize;
     const auto [first, last] = std::minmax_element(steps.begin(), steps.end());
-    std::int64_t most = 0;
     std::int64_t span = 0;
-    if (steps.empty() || __builtin_mul_overflow(static_cast<std::int64_t>(steps.size()), itemsize, &most) ||
-        __builtin_sub_overflow(*last, *first, &span) || span >= most) {
-        return itemsize;
-    }
+    if (__builtin_sub_overflow(*last, *first, &span) || __builtin_add_overflow(span, itemsize, &span)) return itemsize;
+    const auto fills = [&](std::size_t count) { return static_cast<std::int64_t>(count) >= span / itemsize / share; };
+    if (!fills(steps.size())) return itemsize;
     Dims offsets = steps;
     std::sort(offsets.begin(), offsets.end());
     offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
-    for (std::size_t k = 1; k < offsets.size(); ++k) {
-        if (offsets[k] != offsets[k - 1] + itemsize) return itemsize;
-    }
-    return static_cast<std::int64_t>(offsets.size()) * itemsize;
+    return fills(offsets.size()) ? span : itemsize;
 }
 
 }  // namespace
@@ -67,8 +64,9 @@ double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& probl
     std::int64_t read = problem.itemsize;
     std::int64_t written = problem.itemsize;
     if (!loops.empty() && loops[0].table && !loops[0].table->given && takes(0)) {
-        read = run_of(loops[0].table->src, read);
-        written = run_of(loops[0].table->dst, written);
+        constexpr std::int64_t kSparse = 4;  // what lies between is read with what is wanted
+        read = run_of(loops[0].table->src, read, kSparse);
+        written = run_of(loops[0].table->dst, written, 1);
     }
     for (std::size_t k = problem.source_loop(read); k < loops.size() && together(k); k = problem.source_loop(read)) {
         read *= loops[k].extent;
