@@ -31,7 +31,7 @@ NetworkShape choose_network(const std::vector<std::int32_t>& places, std::size_t
     patterns.cover(places.data(), units, windows);
     if (windows.size() <= kFewWindows || windows.size() > 64) return shape;
     // Vectors of a group read the same lines, best of all in the same order.
-    const auto in_order = [&](const std::int32_t* vector) { return std::abs(vector[0] - places[0]) < 64; };
+    const auto in_order = [&](const std::int32_t* vector) { return std::abs(std::int64_t{vector[0]} - places[0]) < 64; };
     const auto in_any = [&](const std::int32_t* vector) {
         return std::all_of(vector, vector + units, [&](std::int32_t place) {
             return place == GatherPatterns::kNone || std::any_of(windows.begin(), windows.end(), [&](std::int32_t window) {
