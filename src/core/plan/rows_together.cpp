@@ -146,7 +146,7 @@ std::vector<std::vector<Piece>> rows_of(std::vector<Piece> pieces) {
 }  // namespace
 
 std::vector<Transfer> with_rows_together(std::vector<Transfer> transfers, const PlanContext& context) {
-    if (transfers.size() > kMostTransfers || context.side_by_side_bytes != 0 || !share_rows(transfers)) return transfers;
+    if (transfers.size() > kMostTransfers || !share_rows(transfers)) return transfers;
     // Those of the same loops around their rows of a destination; and of them, those of the same ones of a source.
     std::map<std::vector<std::int64_t>, std::vector<std::size_t>> groups;
     std::map<std::vector<std::int64_t>, std::vector<std::size_t>> zeros;
