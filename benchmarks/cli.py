@@ -19,7 +19,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--only", metavar="REGEX", default="", help="cases whose name matches")
     p.add_argument("--quick", action="store_true", help="a representative part of the grid, about 3 minutes")
     p.add_argument("--random", metavar="N", type=int, help="N random shapes instead of the grid")
-    p.add_argument("--calls", metavar="N", type=int, help="N random calls of all functions instead of the grid")
+    p.add_argument("--calls", metavar="N", type=int, help="N random calls of 17 functions instead of the grid")
     p.add_argument("--seed", type=int, default=1, help="of the random shapes and calls (default 1)")
     p.add_argument("--peers", default=",".join(PEERS), help=f"comma-separated, of {', '.join(PEERS)}")
     p.add_argument("--no-peers", action="store_true", help="dnnmove against the copy ceiling only")

@@ -1,4 +1,4 @@
-"""Calls that nobody has chosen: random arguments and shapes for every function, from a seed.
+"""Calls that nobody has chosen: random arguments and shapes for 17 functions, from a seed.
 
 `random_shapes` asks for what users have most; this looks for calls that nobody has thought of. The slowest of a run,
 by fraction of the ceiling and against NumPy, are where to look next.
