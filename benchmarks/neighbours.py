@@ -1,4 +1,4 @@
-"""How calls fare beside busy processes, as several processes at once, and from several Python threads.
+"""How calls fare beside busy processes and after PyTorch's, as several processes at once, and from several Python threads.
 
 Run as ``python -m benchmarks.neighbours``. Each figure compares the default number of threads with one thread, in
 calls that take turns in random order within one process, so that both meet the same neighbours.
@@ -96,8 +96,10 @@ class Figures:
     p90: float
 
 
-def compare(work: Work, scene: str, rest: float, seconds: float) -> Figures:
-    """Calls with one and with all threads in random order; `rest` seconds between them."""
+def compare(
+    work: Work, scene: str, rest: float, seconds: float, before: Callable[[], object] = lambda: None
+) -> Figures:
+    """Calls with one and with all threads in random order; `rest` seconds between them, and `before`."""
     order = random.Random(1)
     times: dict[int, list[float]] = {1: [], CPUS: []}
     for threads in times:
@@ -117,6 +119,7 @@ def compare(work: Work, scene: str, rest: float, seconds: float) -> Figures:
                 for _ in range(calls):
                     if rest:
                         time.sleep(rest)
+                    before()
                     start = time.perf_counter()
                     work.call()
                     times[threads].append(time.perf_counter() - start)
@@ -143,6 +146,21 @@ def beside(seconds: float, only: str) -> list[Figures]:
                     scene = f"{count} busy, {'1 ms apart' if rest else 'back to back'}"
                     found.append(compare(work, scene, rest, seconds))
                     show(found[-1])
+    return found
+
+
+def after_torch(seconds: float, only: str) -> list[Figures]:
+    """Every call right after one of PyTorch, whose threads wait for the next one with open eyes."""
+    import torch
+
+    torch.set_num_threads(CPUS)
+    x = torch.zeros(1 << 20)
+    out = torch.empty_like(x)
+    found = []
+    for work in works():
+        if only in work.name:
+            found.append(compare(work, "after PyTorch", 0, seconds, lambda: out.copy_(x)))
+            show(found[-1])
     return found
 
 
@@ -235,7 +253,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.neighbours", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=3, help="per figure")
     parser.add_argument("--only", default="", help="works whose name holds this")
-    parser.add_argument("--part", choices=("beside", "processes", "threads"), help="one of the three parts")
+    parser.add_argument("--part", choices=("beside", "torch", "processes", "threads"), help="one of them")
     parser.add_argument("--save", type=Path, help="a JSON file for the figures")
     options = parser.parse_args()
     result: dict[str, object] = {"cpus": CPUS}
@@ -246,6 +264,8 @@ def main() -> int:
         if busy:
             median, mean = max(f.median for f in busy), max(f.mean for f in busy)
             print(f"beside busy processes: worst median {median:.2f}, worst mean {mean:.2f}")
+    if options.part in (None, "torch"):
+        result["torch"] = [asdict(f) for f in after_torch(options.seconds, options.only)]
     if options.part in (None, "processes"):
         result["processes"] = processes_at_once(options.seconds)
     if options.part in (None, "threads"):
