@@ -136,6 +136,34 @@ TEST_CASE("of a cache that guests share as much counts as the processor fills") 
     }
 }
 
+// n x m elements, transposed by vectors of a line. Zen 5 stages what falls into few sets; Zen 4 narrow elements in rows that do not
+// begin with lines, and what falls into the sets that the other side falls into.
+TEST_CASE("a small first-level cache has lines staged where little else helps" * doctest::skip(best_isa() < Isa::avx512)) {
+    const auto is_staged = [](std::int64_t n, std::int64_t m, std::int64_t itemsize, std::int64_t alignment,
+                              const Processor& processor) {
+        PlanOptions options{Isa::scalar, alignment, {}, &processor};
+        options.variant.stores = Variant::Stores::cached;
+        return contains(explain(into_dense({m, n}, {itemsize, m * itemsize}, itemsize), options), "by whole lines");
+    };
+    struct Case {
+        std::int64_t n, m, itemsize, alignment;
+        bool many_streams, small_caches;
+    };
+    for (const Case& c : std::initializer_list<Case>{
+             {1024, 1024, 4, 16, true, true},  // rows in one set, read and written in parts
+             {1024, 1024, 4, 64, true, false},  // a tile stores each line at once
+             {1024, 2048, 4, 16, true, false},  // too much for the caches to help
+             {1024, 1024, 8, 16, true, false},  // wide elements: whole rows
+             {513, 513, 8, 16, false, true},  // both sides in the same sets
+             {511, 511, 8, 16, false, false},  // in sets that drift apart
+             {1361, 1361, 4, 16, false, false},  // in many sets
+         }) {
+        INFO(c.n, " x ", c.m, " elements of ", c.itemsize, " bytes, aligned to ", c.alignment);
+        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kManyStreams) == c.many_streams);
+        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kSmallCaches) == c.small_caches);
+    }
+}
+
 // Rows of 196 bytes in pairs, as a shuffle of 7 x 7 images in two groups has them: however many pairs there are,
 // a kernel call takes many.
 TEST_CASE("rows in small groups share kernel calls") {

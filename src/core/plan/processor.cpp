@@ -24,7 +24,8 @@ bool has_strings() {
 
 const Processor& find() {
     if (__builtin_cpu_is("intel")) return kFewStreams;
-    return has_strings() ? kStrings : kManyStreams;
+    if (has_strings()) return kStrings;
+    return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") ? kSmallCaches : kManyStreams;
 }
 #else
 const Processor& find() { return kManyStreams; }

@@ -44,7 +44,7 @@ constexpr std::int64_t kCachedAheadBytes = 2 * kLine - 1;
 // Where whole rows of the destination are written, those of one line of each source row: bytes of both sides' rows at least.
 // (Granite Rapids, two threads, 1.7 to 8.4 MB, against panels: 500 to 1025 rows of elements of 8 and 16 bytes 1.0 to 1.5 times
 // as fast, with a reader of the result 1.0 to 1.2; of 4 bytes 0.8 to 1.2 and 0.9 to 1.1; pitches of powers of two 0.5 to 0.9;
-// shorter rows 0.7 to 0.9.)
+// shorter rows 0.7 to 0.9. Zen 4, two threads, by vectors of a line, 500 to 1024 rows of elements of 8 and 16 bytes: 1.0 to 1.5.)
 constexpr std::int64_t kLeastWholeElement = 8;
 constexpr std::int64_t kLongWholeRow = 3072;
 constexpr std::int64_t kLongWholePitch = 2048;
@@ -58,6 +58,16 @@ constexpr std::int64_t kSetLines = 12;
 // of staged panels, of 2 bytes at 1.2, in rows that are not aligned at 0.75, of 4 bytes at 0.55 to 0.75; with 32, of bytes at
 // 0.65 to 0.75, of 2 bytes at 0.35 to 0.55.)
 constexpr std::int64_t kNarrowSetLines = 16;
+
+// Where the first-level cache has fewer ways, and takes vectors of a line in halves, a stage gains less: it is for narrow elements
+// of arrays up to so many bytes whose rows do not begin with lines, and where a tile's lines of both sides meet in sets. (Zen 4, two
+// threads, rows 16 bytes behind lines, pitches of powers of two, against tiles: elements of 1 to 4 bytes 0.85 to 1.3 times as fast up
+// to 6 MB, 0.65 to 1.1 at 8 MB; of 8 bytes 0.5 to 0.8. Rows that begin with lines 0.5 to 1.1. 513x513 elements of 2, 4 and 8 bytes
+// 1.1, 1.4 and 1.9; 1025x1025 of 2 and 4 bytes 1.3 and 1.8; 2049x2049 of 2 bytes 1.4; 1361x1361 and 1000x1000 of 4 bytes 0.5 to 0.7.)
+constexpr std::int64_t kSmallSetLines = 8;
+constexpr std::int64_t kMostNarrow = 4;  // bytes
+constexpr std::int64_t kMostStagedArray = 6 << 20;
+constexpr std::int64_t kPage = 4096;  // bytes: large arrays begin at the same place of one
 
 // Of a panel's source, which is read a line of each row at a time.
 constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
@@ -187,6 +197,8 @@ private:
     std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
     bool tile_loses_lines(bool aligned) const;
     bool panel_loses_lines(std::int64_t rows) const;
+    bool sides_meet() const;
+    bool stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const;
     bool writes_whole_rows(const Problem& problem, bool lines) const;
 };
 
@@ -220,11 +232,33 @@ bool TileTranspose::panel_loses_lines(std::int64_t rows) const {
     return itemsize == 8 && !b_chained && lines_in_one_set(std::abs(b.src_stride), rows, true) > kSourceSetLines;
 }
 
+// Does a tile read and write lines of the same sets, more than these have ways? Where a step along either side's rows moves both
+// alike within a page, it does so all along.
+bool TileTranspose::sides_meet() const {
+    const std::int64_t side = kLine / itemsize;
+    if (a_chained || b_chained || (b.src_stride - itemsize) * side % kPage != 0 ||
+        (a.dst_stride - itemsize) * side % kPage != 0)
+        return false;
+    return lines_in_one_set(b.src_stride, side, false) + lines_in_one_set(a.dst_stride, side, false) > kSmallSetLines;
+}
+
+// In the caches, by vectors of a line: is each line of the destination stored once, by way of a stage?
+bool TileTranspose::stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const {
+    if (problem.context.kernels->vector_bytes != kLine || a_chained || b.extent * itemsize < 1024) return false;
+    if (!problem.context.processor->small_first_level)
+        return tile_loses_lines(aligned) || (lines && panel_loses_lines(std::min(b.extent, panel_rows)));
+    return sides_meet() || (!aligned && itemsize <= kMostNarrow && a.extent * b.extent * itemsize <= kMostStagedArray &&
+                            tile_loses_lines(aligned));
+}
+
 // Where the last-level cache is far, its prefetchers count. Are whole rows of the destination written, a line of each source
 // row at a time? They are few streams then, and nobody fetches lines of the source's pages that are not read yet.
 bool TileTranspose::writes_whole_rows(const Problem& problem, bool lines) const {
-    return problem.context.processor->far_last_level && !problem.context.near && itemsize >= kLeastWholeElement && !a_chained &&
-           !b_chained && b.extent * itemsize >= kLongWholeRow && std::abs(b.src_stride) >= kLongWholePitch &&
+    const Processor& processor = *problem.context.processor;
+    const bool wanted = processor.far_last_level ||
+                        (processor.small_first_level && problem.context.kernels->vector_bytes == kLine && !sides_meet());
+    return wanted && !problem.context.near && itemsize >= kLeastWholeElement && !a_chained && !b_chained &&
+           b.extent * itemsize >= kLongWholeRow && std::abs(b.src_stride) >= kLongWholePitch &&
            !(lines && (lines_in_one_set(std::abs(a.dst_stride), kWholeSetRows, true) > kSetLines ||
                        panel_loses_lines(std::min(b.extent, kPanelBytes / itemsize))));
 }
@@ -295,8 +329,7 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
         return StoreMode::cached;
     }
     const std::int64_t chosen = asked == 0 ? kPanelBytes : asked;
-    by_lines = context.kernels->vector_bytes == kLine && !a_chained && row >= 1024 &&
-               (tile_loses_lines(aligned) || (lines && panel_loses_lines(std::min(b.extent, panel(chosen)))));
+    by_lines = stages_lines(problem, lines, aligned, panel(chosen));
     whole_lines = by_lines && aligned;
     const std::int64_t staged = aligned ? std::min(chosen, kMaxPanelBytes) : kUnevenPanelBytes;
     b.tile = std::min(b.extent, panel(by_lines ? staged : chosen));
