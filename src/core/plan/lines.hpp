@@ -1,6 +1,7 @@
 // Lines of memory: where in one an address lies, and how what is made in pieces leaves by whole ones.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -11,6 +12,19 @@ namespace dnnmove {
 // Bytes from the begin of its line to `address`.
 inline std::int64_t into_line(const std::byte* address) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) & (kLine - 1));
+}
+
+// How many of the lines that `rows` rows with this pitch have at one place, a line of each or, where rows are not aligned,
+// two, lie in the same set of a first-level cache: one of 64 sets, as all have.
+inline std::int64_t lines_in_one_set(std::int64_t pitch, std::int64_t rows, bool aligned) {
+    constexpr std::int64_t kSets = 64;
+    std::int64_t lines[kSets] = {};
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const std::int64_t line = row * pitch / kLine;
+        ++lines[line % kSets];
+        if (!aligned) ++lines[(line + 1) % kSets];
+    }
+    return *std::max_element(lines, lines + kSets);
 }
 
 // Collects bytes that follow each other in the destination; whole lines leave past the caches, each stored once.

@@ -72,19 +72,6 @@ constexpr std::int64_t kPage = 4096;  // bytes: large arrays begin at the same p
 // Of a panel's source, which is read a line of each row at a time.
 constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
 
-// How many of the lines that `rows` rows with this pitch have at one place, a line of each or, where rows are not aligned,
-// two, lie in the same set of a first-level cache: one of 64 sets, as all have.
-std::int64_t lines_in_one_set(std::int64_t pitch, std::int64_t rows, bool aligned) {
-    constexpr std::int64_t kSets = 64;
-    std::int64_t lines[kSets] = {};
-    for (std::int64_t row = 0; row < rows; ++row) {
-        const std::int64_t line = row * pitch / kLine;
-        ++lines[line % kSets];
-        if (!aligned) ++lines[(line + 1) % kSets];
-    }
-    return *std::max_element(lines, lines + kSets);
-}
-
 // How many rows with this pitch fit into the second-level cache, one line each: a multiple of a large
 // power of two leaves them few sets. 16 ways of 64 KiB, as small as any; a quarter is left for others.
 std::int64_t rows_in_cache(std::int64_t pitch) {
