@@ -91,12 +91,26 @@ def test_wrong_calls_write_nothing():
     assert (out == -1).all()
 
 
-def test_an_output_over_the_indices_is_as_numpy_makes_it():
+@pytest.mark.parametrize("count", [100, 50_000])
+def test_an_output_over_the_indices_is_as_numpy_makes_it(count):
     x = RNG.integers(0, 1000, 1000)
-    indices = indices_of(1000, 100)
+    indices = indices_of(1000, count)
     wanted = x[indices]
     assert dm.take(x, indices, 0, out=indices) is indices
     np.testing.assert_array_equal(indices, wanted)
+    both = np.empty(count + 70, np.int64)
+    both[:count] = indices_of(1000, count)
+    wanted = x[both[:count]]
+    dm.take(x, both[:count], 0, out=both[70:])
+    np.testing.assert_array_equal(both[70:], wanted)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4", ">i8"])
+@pytest.mark.parametrize("step", [1, 3, -2])
+def test_indices_of_every_integer(dtype, step):
+    x = RNG.standard_normal((120, 3)).astype("f4")
+    indices = RNG.integers(-120 if np.dtype(dtype).kind == "i" else 0, 120, 9000).astype(dtype)[::step]
+    np.testing.assert_array_equal(dm.take(x, indices, 0), x[indices])
 
 
 def test_torch():

@@ -165,24 +165,33 @@ TEST_CASE("lists that come with each run are followed") {
     constexpr LastLevelCache kTinyCache{32 << 10, 0};
     PlanOptions small;
     small.cache = &kTinyCache;
-    auto given = std::make_shared<OffsetTable>();
-    given->given = true;
     for (const std::int64_t itemsize : {1, 4, 12, 64, 96, 256}) {
+        auto given = std::make_shared<OffsetTable>();
+        given->given = true;
+        given->length = 100;
+        given->stride = itemsize;
         for (const auto& [count, rows] : {std::pair<std::int64_t, std::int64_t>{70, 5}, {3000, 1}}) {
             const Nest nest{{{rows, 100 * itemsize, count * itemsize}, {count, 0, itemsize, given}}, 0, 0, itemsize};
             const Bytes src = random_bytes(static_cast<std::size_t>(rows * 100 * itemsize), random);
             for (const PlanOptions& options : {PlanOptions{}, small}) {
                 const Program program({Transfer{0, 0, nest}}, options);
                 for (const int threads : {1, 2}) {
-                    Dims places(static_cast<std::size_t>(count));
-                    for (std::int64_t& place : places) place = static_cast<std::int64_t>(random() % 100) * itemsize;
+                    // Both kinds of index, and what no check has let through but another thread may have written since.
+                    Dims indices(static_cast<std::size_t>(count));
+                    for (std::int64_t& index : indices) index = static_cast<std::int64_t>(random() % 200) - 100;
+                    indices[7] = 100;
+                    indices[8] = -101;
+                    indices[9] = std::numeric_limits<std::int64_t>::min();
                     auto table = std::make_shared<OffsetTable>();
-                    table->src = places;
-                    for (std::int64_t k = 0; k < count; ++k) table->dst.push_back(k * itemsize);
+                    for (std::int64_t k = 0; k < count; ++k) {
+                        const std::int64_t index = indices[static_cast<std::size_t>(k)];
+                        table->src.push_back(index < -100 || index >= 100 ? 0 : (index + (index < 0 ? 100 : 0)) * itemsize);
+                        table->dst.push_back(k * itemsize);
+                    }
                     Bytes dst = random_bytes(static_cast<std::size_t>(rows * count * itemsize), random);
                     Bytes expected = dst;
                     reference(Nest{{nest.loops[0], {count, 0, 0, table}}, 0, 0, itemsize}, src.data(), expected.data());
-                    const std::byte* from[] = {src.data(), reinterpret_cast<const std::byte*>(places.data())};
+                    const std::byte* from[] = {src.data(), reinterpret_cast<const std::byte*>(indices.data())};
                     std::byte* to = dst.data();
                     program.execute(from, &to, threads);
                     CAPTURE(itemsize);

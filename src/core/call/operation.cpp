@@ -263,6 +263,8 @@ std::shared_ptr<const CallPlan> plan_listed_take(const ArrayLayout& data, std::i
     for (std::size_t k = 0; k < axis; ++k) nest.loops.push_back({shape[k], data.strides[k], strides[k]});
     auto given = std::make_shared<OffsetTable>();
     given->given = true;
+    given->length = data.shape[axis];
+    given->stride = data.strides[axis];
     nest.loops.push_back({count, 0, nest.itemsize, std::move(given)});
     Outline outline;
     outline.add_input(data, itemsize);

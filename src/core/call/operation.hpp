@@ -58,7 +58,7 @@ std::shared_ptr<const CallPlan> plan_join(Op op, std::int64_t axis, const std::v
 // The same for a step of chains with one result, called by itself.
 std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const ArrayLayout& data, std::int64_t itemsize,
                                           const ArrayLayout* out);
-// The same for a take along `axis` (below data.shape.size()) of `count` places, at least two, whose byte offsets each call
+// The same for a take along `axis` (below data.shape.size()) of `count` places, at least two, whose indices each call
 // gives, as a second source. Only where takes_listed says so.
 std::shared_ptr<const CallPlan> plan_listed_take(const ArrayLayout& data, std::int64_t itemsize, std::size_t axis,
                                                  std::int64_t count, const ArrayLayout* out);

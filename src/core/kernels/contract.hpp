@@ -212,6 +212,12 @@ struct Kernels {
     // Copies a.extent x b.extent runs of 1 to 64 bytes each.
     void (*copy_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                       KernelStores stores) noexcept;
+    // Is each of them an index of an axis of `length` places, from its end where it is negative?
+    bool (*are_indices)(const std::int64_t* indices, std::int64_t count, std::int64_t length) noexcept;
+    // Offsets of indices of an axis of `length` places that lie `stride` bytes apart. What is no index
+    // of it, as another thread may have made one since they were checked, gets the first place's.
+    void (*find_places)(const std::int64_t* indices, std::int64_t count, std::int64_t length, std::int64_t stride,
+                        std::int64_t* offsets) noexcept;
     // Copies a block of elements, a.extent times. Indexed by log2 of an element's bytes, 1 to 16.
     void (*copy_elements[5])(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
                              const ElementsAhead& ahead) noexcept;

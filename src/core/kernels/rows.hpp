@@ -220,6 +220,30 @@ inline void move_odd_runs(const std::byte* src, std::byte* dst, std::int64_t byt
 }
 
 template <class Simd>
+bool are_indices(const std::int64_t* indices, std::int64_t count, std::int64_t length) noexcept {
+    // Index + length, and what that lacks to 2 * length - 1, have no sign then.
+    const auto places = static_cast<std::uint64_t>(length);
+    std::uint64_t signs = 0;
+    for (std::int64_t k = 0; k < count; ++k) {
+        const std::uint64_t from_begin = static_cast<std::uint64_t>(indices[k]) + places;
+        signs |= from_begin | (2 * places - 1 - from_begin);
+    }
+    return signs >> 63 == 0;
+}
+
+template <class Simd>
+void find_places(const std::int64_t* indices, std::int64_t count, std::int64_t length, std::int64_t stride,
+                 std::int64_t* offsets) noexcept {
+    const auto places = static_cast<std::uint64_t>(length);
+    for (std::int64_t k = 0; k < count; ++k) {
+        // (Without branches: signs may come in any order.)
+        const auto index = static_cast<std::uint64_t>(indices[k]);
+        const std::uint64_t place = index + (static_cast<std::uint64_t>(indices[k] >> 63) & places);
+        offsets[k] = static_cast<std::int64_t>(place & -std::uint64_t{place < places}) * stride;
+    }
+}
+
+template <class Simd>
 void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
                KernelStores stores) noexcept {
     // Close runs are found by the hardware; distant ones are asked for some runs ahead.

@@ -23,6 +23,8 @@ constexpr Kernels make_table(Isa isa) {
     table.copy_rows = by_reference<copy_rows<Simd>>;
     table.copy_strips = by_reference<copy_strips<Simd>>;
     table.copy_runs = by_reference<copy_runs<Simd>>;
+    table.are_indices = are_indices<Simd>;
+    table.find_places = find_places<Simd>;
     table.copy_elements[0] = copy_elements<1>;
     table.copy_elements[1] = copy_elements<2>;
     table.copy_elements[2] = copy_elements<4>;

@@ -15,9 +15,11 @@ struct OffsetTable {
     Dims src;
     Dims dst;
     std::size_t whole = 0;  // where there is padding: the steps before this one fill whole blocks
-    // The source's offsets, std::int64_t, come with each run, as the source behind the nest's: nothing is here, and the loop
-    // has its dst_stride.
+    // Indices come with each run instead, std::int64_t, as the source behind the nest's: of an axis of `length` places that lie
+    // `stride` bytes apart, from its end where they are negative. The loop has its dst_stride.
     bool given = false;
+    std::int64_t length = 0;
+    std::int64_t stride = 0;
 
     bool pads() const { return src.size() < dst.size(); }
 };

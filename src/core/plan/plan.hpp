@@ -49,7 +49,7 @@ public:
     bool takes_list() const { return takes_list_; }
     // Must the thread that ran it fence its stores?
     bool streams() const { return stores_ != StoreMode::cached; }
-    // Units [begin, end). `src` and `dst` are the bases of the nest's offsets; `list` has those of a table that is given. The
+    // Units [begin, end). `src` and `dst` are the bases of the nest's offsets; `list` has the indices of a table that is given. The
     // caller fences.
     void run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end,
              const std::int64_t* list = nullptr) const noexcept;

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::int64_t kListedBytes = 64 * 1024;  // of a unit of rows
 constexpr std::int64_t kShortBytes = 16 * 1024;   // and of shorter elements
+constexpr std::int64_t kPlaces = 1024;            // found at a time, of a list that comes with the call
 constexpr std::int64_t kMinStreamedRow = 192;     // bytes: a shorter row is not worth its two partial lines
 // Cycles: of a short element and of a list of them, of a byte of a row, of a line that is read or written in parts.
 constexpr double kElement = 2;
@@ -84,13 +85,23 @@ struct ListedElements final : Strategy {
         return {stores, WalkOrder::b_outside, 0, first_dst()};
     }
     void run(const Call& call) const noexcept override {
-        const std::int64_t* places = (table->given ? call.list : table->src.data()) + call.unit.b_tile * b.tile;
-        const KernelLoop rows{b.steps(call.unit.b_tile), 0, b.dst_stride, places};
+        const std::int64_t first = call.unit.b_tile * b.tile;
+        const std::int64_t steps = b.steps(call.unit.b_tile);
+        if (!table->given) return copy(call, table->src.data() + first, steps, call.dst);
+        std::int64_t places[kPlaces];
+        for (std::int64_t k = 0; k < steps; k += kPlaces) {
+            const std::int64_t count = std::min(kPlaces, steps - k);
+            call.kernels.find_places(call.list + first + k, count, table->length, table->stride, places);
+            copy(call, places, count, call.dst + k * b.dst_stride);
+        }
+    }
+    void copy(const Call& call, const std::int64_t* places, std::int64_t count, std::byte* dst) const noexcept {
+        const KernelLoop rows{count, 0, b.dst_stride, places};
         if (itemsize > kLine) {
-            call.kernels.copy_rows(call.src(), call.dst, itemsize, rows, call.stores_ahead());
+            call.kernels.copy_rows(call.src(), dst, itemsize, rows, call.stores_ahead());
         } else {
-            call.kernels.copy_runs(call.src(), call.dst, itemsize, {a.steps(call.unit.a_tile), a.src_stride, a.dst_stride},
-                                   rows, call.stores_ahead());
+            call.kernels.copy_runs(call.src(), dst, itemsize, {a.steps(call.unit.a_tile), a.src_stride, a.dst_stride}, rows,
+                                   call.stores_ahead());
         }
     }
     StrategyWords describe() const override { return {"listed elements", "rows", "elements"}; }
