@@ -136,6 +136,25 @@ TEST_CASE("of a cache that guests share as much counts as the processor fills") 
     }
 }
 
+TEST_CASE("short repeats are gathered in blocks of whole windows, longer ones filled" * doctest::skip(best_isa() < Isa::avx2)) {
+    const auto repeated = [](std::int64_t times, std::int64_t itemsize) {
+        return explain(into_dense({100'000, times}, {itemsize, 0}, itemsize));
+    };
+    const std::int64_t window = kernels_for(best_isa()).gather_bytes;
+    for (const std::int64_t times : {2, 3, 4}) {
+        for (const std::int64_t itemsize : {1, 2}) {
+            CAPTURE(itemsize);
+            CAPTURE(times);
+            const std::string plan = repeated(times, itemsize);
+            CHECK(contains(plan, "kernel gather"));
+            const std::string block = "block of " + std::to_string(window / itemsize) + " steps";
+            CHECK(contains(plan, block.c_str()));
+        }
+    }
+    CHECK(contains(repeated(50, 4), "kernel fill"));
+    CHECK(contains(repeated(16, 8), "kernel fill"));
+}
+
 // n x m elements, transposed by vectors of a line. Zen 5 stages what falls into few sets; Zen 4 narrow elements in rows that do not
 // begin with lines, and what falls into the sets that the other side falls into.
 TEST_CASE("a small first-level cache has lines staged where little else helps" * doctest::skip(best_isa() < Isa::avx512)) {
