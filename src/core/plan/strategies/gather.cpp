@@ -167,8 +167,9 @@ bool Gather::match(const Problem& problem) {
                             (bytes + width - 1) / width * width * 8 <= bytes * 9;
     // (Listed rows are short, and many of them make a block that is worth its call.)
     const std::int64_t least = first != 0 ? kLeastListedBlock : 0;
-    // (Of what is repeated a block has more: windows of less than a vector are loaded by masks.)
-    const std::int64_t window = innermost == repeated && src_stride != 0 ? std::abs(src_stride) : width;
+    // (Of what is repeated within a vector a block has more: windows of less than one are loaded by masks.)
+    const bool short_windows = innermost == repeated && src_stride != 0 && bytes < width;
+    const std::int64_t window = short_windows ? std::abs(src_stride) : width;
     const std::int64_t whole_windows = (width + window - 1) / window;
     const std::int64_t fewest = whole_windows * bytes <= kMaxBlockBytes ? whole_windows : 1;
     const auto goes_on = [&] { return (steps * bytes) % width != 0 || steps * bytes < least || steps < fewest; };
