@@ -1,4 +1,4 @@
-"""How calls fare beside busy processes and after PyTorch's, as several processes at once, and from several Python threads.
+"""How calls fare beside busy processes, after PyTorch's, as several processes at once, and from several Python threads.
 
 Run as ``python -m benchmarks.neighbours``. Each figure compares the default number of threads with one thread, in
 calls that take turns in random order within one process, so that both meet the same neighbours.
