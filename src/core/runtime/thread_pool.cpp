@@ -271,16 +271,17 @@ void ThreadPool::serve(Worker& worker) noexcept {
                 now = now_ns();
             }
             bool lost = now - last > kLostProcessor;
-            if (now > check) {
+            if (lost || now > check) {
                 const long before = preempted;
                 preempted = times_preempted();
-                lost = lost || preempted != before;
                 check = INT64_MAX;
+                // (A clock that jumps without that has been stopped with the whole processor, by the host of a virtual machine.)
+                if (preempted != before) {
+                    lost = true;
+                    worker.contended_until.store(now + kContended, std::memory_order_relaxed);
+                }
             }
-            if (lost) {
-                worker.account.book(-WorkerAccount::kPreempted, now);
-                worker.contended_until.store(now + kContended, std::memory_order_relaxed);
-            }
+            if (lost) worker.account.book(-WorkerAccount::kPreempted, now);
             if (lost || now - begin > patience) {
                 worker.kept_off.end();
                 worker.state.compare_exchange_strong(state, kAsleep, std::memory_order_acq_rel);
