@@ -325,6 +325,41 @@ TEST_CASE_FIXTURE(Checker, "panels are transposed by whole lines") {
     }
 }
 
+TEST_CASE_FIXTURE(Checker, "woven rows that follow each other are shifted onto the lines") {
+    if (kernels_.weave_bytes != dnnmove::kLine) return;
+    for (const int width : {1, 4, 16}) {
+        for (const bool deal : {false, true}) {
+            for (const int streams : {2, 4, 8, 16}) {
+                const auto permutes = dnnmove::weave_permutes(width, streams, deal, dnnmove::kLine);
+                for (const std::int64_t rows : {1, 2, 3}) {
+                    for (const std::int64_t bytes : {64, 128}) {
+                        if (deal && bytes != 64) continue;
+                        each_phase(
+                            [&](const std::byte* src, Room& room) {
+                                const std::int64_t pitch = deal ? bytes : bytes + width;
+                                const std::int64_t src_row = streams * pitch;
+                                const std::int64_t dst_row = streams * bytes;
+                                kernels_.weave(src, room.dst(), width, streams, deal, permutes.data(), bytes, pitch,
+                                               {rows, src_row, dst_row}, {true, true});
+                                for (std::int64_t j = 0; j < rows; ++j) {
+                                    for (std::int64_t k = 0; k < bytes / width; ++k) {
+                                        for (std::int64_t s = 0; s < streams; ++s) {
+                                            const std::int64_t woven = (k * streams + s) * width;
+                                            const std::int64_t apart = s * pitch + k * width;
+                                            put(room, j * dst_row + (deal ? apart : woven),
+                                                src + j * src_row + (deal ? woven : apart), width);
+                                        }
+                                    }
+                                }
+                            },
+                            "weave", {width, streams, rows, bytes, deal});
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE_FIXTURE(Checker, "few streams are woven and dealt") {
     for (int width = 1; width <= 16; width *= 2) {
         for (const bool deal : {false, true}) {

@@ -14,6 +14,7 @@
 #include <immintrin.h>
 
 #include "kernels/gather_blocks.hpp"
+#include "kernels/shifted_lines.hpp"
 
 namespace dnnmove {
 namespace {
@@ -71,6 +72,31 @@ inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, 
     }
 }
 
+// Whole rows without gaps, each of whole vectors in order, to a place inside a line: see ShiftedLines.
+template <int streams, bool deal>
+inline void weave_shifted(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t pitch, const KernelLoop& b,
+                          const WeaveIndex& permutes, std::int64_t ahead) {
+    const WeaveIndex index = permutes;  // values: the stores could alias them
+    const KernelLoop rows = b;
+    ShiftedLines lines(dst);
+    for (std::int64_t j = 0; j < rows.extent; ++j) {
+        const std::byte* const row = src + rows.src_at(j);
+        for (std::int64_t k = 0; k < bytes; k += kLine) {
+            __m512i x[streams];
+#pragma GCC unroll 16
+            for (int s = 0; s < streams; ++s) {
+                const std::byte* const from = deal ? row + streams * k + kLine * s : row + k + s * pitch;
+                if (ahead != 0) __builtin_prefetch(from + ahead);
+                x[s] = window(from);
+            }
+            weave_vectors<streams, deal>(x, index);
+#pragma GCC unroll 16
+            for (int s = 0; s < streams; ++s) lines.put(x[s]);
+        }
+    }
+    lines.finish();
+}
+
 // Bytes [begin, end) of what one vector of every stream makes, beside lines that are streamed.
 template <int streams>
 inline void stream_woven_part(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end, std::int64_t pitch,
@@ -88,6 +114,13 @@ void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherInd
     const std::int64_t dst_scale = deal ? 1 : streams;
     const bool along = bytes * streams >= 2 * kPrefetchBytes || b.extent == 1;
     const std::int64_t rows_ahead = (kPrefetchBytes + bytes * streams - 1) / (bytes * streams);
+    // Short rows without gaps are found by the hardware.
+    const bool follow = bytes % kLine == 0 && (!deal || (bytes == kLine && pitch == kLine)) &&
+                        (b.extent == 1 || b.dst_stride == streams * bytes);
+    if (stores.nontemporal && follow && to_line(dst) != 0) {
+        return weave_shifted<streams, deal>(src, dst, bytes, pitch, b, index,
+                                            stores.prefetch && along ? kPrefetchBytes / 2 : 0);
+    }
     for (std::int64_t j = 0; j < b.extent; ++j) {
         const std::byte* from = src + b.src_at(j);
         std::byte* to = dst + j * b.dst_stride;

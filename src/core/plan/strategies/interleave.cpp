@@ -48,8 +48,13 @@ struct Interleave final : StreamStrategy {
         // Deinterleaved rows repeat part of what they have streamed at their ends, which must be lines: little of long ones.
         const bool is_long = deals ? alignment == kLine && row >= 2 * kShortRowBytes
                                    : reaches_line && row >= kShortRowBytes / 2;
+        // Whole vectors in order are shifted onto the lines in registers, wherever they begin. (Zen 4, two threads, 54 and 164 MB,
+        // arrays that begin 16 bytes behind a line, 8 and 16 streams of elements of 4 bytes: 0.6 to 0.7 of the time that it takes
+        // by way of a stage.)
+        const bool follow = whole && (!deals || (a.extent == vector_steps && pitch == kLine)) &&
+                            (b.extent == 1 || b.dst_stride == a.extent * streams * itemsize);
         const bool direct = context.beyond_cache && vector_bytes == kLine && same_phase &&
-                            ((whole && alignment == kLine) || is_long);
+                            ((whole && alignment == kLine) || is_long || follow);
         if (!direct) return size_streams(problem, vector_steps, true);
         unit_step = streams * itemsize;
         size_inside_out(unit_step, kUnitBytes, vector_steps);
