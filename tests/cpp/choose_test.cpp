@@ -255,6 +255,31 @@ TEST_CASE("short axes that neither vectors nor tiles suit are copied element by 
         kernels_for(nest_of({3, 4, 5, 6}, {1, 3 * far, far / 4, 3}, 4), inside_caches()).contains("elements by a table"));
 }
 
+TEST_CASE("batches of small matrices are transposed together") {
+    const auto batch = [](std::int64_t matrices, std::int64_t rows, std::int64_t columns, std::int64_t itemsize) {
+        return nest_of({matrices, columns, rows}, {rows * columns, 1, columns}, itemsize);
+    };
+    CHECK(kernels_for(batch(100, 12, 21, 1), inside_caches()).contains("batch transpose"));
+    CHECK(kernels_for(batch(100, 12, 21, 1), beyond_caches()).contains("batch transpose"));
+    CHECK(kernels_for(transposed(24, 6, 4), inside_caches()).contains("batch transpose"));
+    // Rows of the source are a lane at least; rows of the destination 4 bytes, and few.
+    CHECK_FALSE(kernels_for(batch(100, 12, 15, 1), inside_caches()).contains("batch transpose"));
+    CHECK_FALSE(kernels_for(batch(100, 3, 21, 1), inside_caches()).contains("batch transpose"));
+    CHECK_FALSE(kernels_for(batch(100, 65, 21, 4), inside_caches()).contains("batch transpose"));
+    // Columns that do not follow each other: their rows must not reach into the next.
+    const auto apart = [](std::int64_t rows) { return nest_of({20, 90, rows}, {1, 20 * rows + 20, 20}, 4); };
+    CHECK(kernels_for(apart(4), inside_caches()).contains("batch transpose"));
+    CHECK_FALSE(kernels_for(apart(3), inside_caches()).contains("batch transpose"));
+    testing::each_round(150, 15, [&](std::mt19937& random, int) {
+        const std::int64_t itemsize = std::int64_t{1} << random() % 4;
+        const auto pick = [&](std::int64_t least, std::int64_t most) {
+            return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1));
+        };
+        const Nest nest = batch(pick(1, 30), pick(2, 20), pick(16 / itemsize, 80), itemsize);
+        check_candidates(nest, random);
+    });
+}
+
 TEST_CASE("lists of elements and of rows go by their tables where the destination is written in order") {
     const auto listed = [](std::int64_t itemsize, std::int64_t dst_step) {
         auto table = std::make_shared<OffsetTable>();

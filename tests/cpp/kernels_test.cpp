@@ -7,6 +7,7 @@
 
 #include "kernel_checks.hpp"
 #include "plan/gather_table.hpp"
+#include "plan/problem.hpp"
 
 namespace {
 
@@ -41,6 +42,34 @@ protected:
                 },
                 "fill", {bytes, extent});
         }
+    }
+
+    // Matrices of `rows` by `columns`; `gap` bytes lie behind each row of the destination, three behind each of the source.
+    void batch(std::int64_t width, std::int64_t rows, std::int64_t columns, const KernelLoop& a, std::int64_t gap) {
+        std::vector<std::int64_t> src_rows;
+        std::vector<std::int64_t> dst_rows;
+        const std::int64_t pitch = columns * width + 3;
+        // From the last row to the first, at the end of a buffer: nothing behind it may be read.
+        for (std::int64_t j = rows; j-- > 0;) src_rows.push_back(j * pitch);
+        for (std::int64_t i = 0; i < columns; ++i) dst_rows.push_back(i * (rows * width + gap));
+        const std::int64_t before = a.src_stride < 0 ? -a.src_stride * (a.extent - 1) : 0;
+        const std::int64_t behind = a.src_stride > 0 ? a.src_stride * (a.extent - 1) : 0;
+        each_phase(
+            [&](const std::byte* from, Room& room) {
+                const std::vector<std::byte> all(from, from + before + behind + src_rows.front() + columns * width);
+                const std::byte* const src = all.data() + before;
+                kernels_.transpose_batch[dnnmove::log2_of(width)](src, src_rows.data(), room.dst(), dst_rows.data(), columns,
+                                                                  rows, a);
+                for (std::int64_t k = 0; k < a.extent; ++k) {
+                    for (std::int64_t i = 0; i < columns; ++i) {
+                        for (std::int64_t j = 0; j < rows; ++j) {
+                            put(room, k * a.dst_stride + dst_rows[static_cast<std::size_t>(i)] + j * width,
+                                src + k * a.src_stride + src_rows[static_cast<std::size_t>(j)] + i * width, width);
+                        }
+                    }
+                }
+            },
+            "batch", {width, rows, columns, a.extent, gap});
     }
 
     void transpose(const std::byte* src, Room& room, int log2, std::int64_t out, std::int64_t in, bool lines,
@@ -291,6 +320,23 @@ TEST_CASE_FIXTURE(Checker, "elements of every size are transposed") {
 }
 
 // Rows below a whole tile are covered by smaller ones, by lanes and one by one; few columns likewise.
+TEST_CASE_FIXTURE(Checker, "batches of small matrices are transposed") {
+    for (std::size_t log2 = 0; log2 < std::size(kernels_.transpose_batch); ++log2) {
+        const std::int64_t width = std::int64_t{1} << log2;
+        const std::int64_t lane = 16 / width;
+        for (std::int64_t rows = std::max<std::int64_t>(2, 4 / width); rows <= 2 * lane + 1; ++rows) {
+            const bool dense = rows * width < 16 && !dnnmove::power_of_two(rows);  // stores reach into the next row
+            for (const std::int64_t columns : {lane, lane + 1, 2 * lane - 1, 2 * lane, 2 * lane + 1, 3 * lane, 4 * lane + 3}) {
+                for (const std::int64_t extent : {1, 2, 3}) {
+                    batch(width, rows, columns, {extent, rows * (columns * width + 3), rows * columns * width}, 0);
+                    if (!dense) batch(width, rows, columns, {extent, 5, columns * (rows * width + 3) + 1}, 3);
+                    if (!dense) batch(width, rows, columns, {extent, -7, columns * (rows * width + 3) + 1}, 3);
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE_FIXTURE(Checker, "parts of tiles are transposed") {
     for (int log2 = 0; log2 < 5; ++log2) {
         const std::int64_t width = std::int64_t{1} << log2;

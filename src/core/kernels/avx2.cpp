@@ -5,6 +5,7 @@
 #include "kernels/simd_avx2.hpp"
 #include "kernels/table.hpp"
 #include "kernels/tables.hpp"
+#include "kernels/transpose_batch.hpp"
 #include "kernels/transpose_cells.hpp"
 #include "kernels/weave_lanes.hpp"
 
@@ -21,6 +22,10 @@ const Kernels& avx2_kernels() {
         kernels.exchange_bytes = kShortExchange;
         kernels.weave = by_reference<weave_lanes<Simd256>>;
         kernels.weave_bytes = 16;
+        kernels.transpose_batch[0] = transpose_batch<Simd256, 1>;
+        kernels.transpose_batch[1] = transpose_batch<Simd256, 2>;
+        kernels.transpose_batch[2] = transpose_batch<Simd256, 4>;
+        kernels.transpose_batch[3] = transpose_batch<Simd256, 8>;
         return kernels;
     }();
     return table;

@@ -79,6 +79,20 @@ struct Checked {
             .loops(a);
         inner.copy_elements[log_width](block, src, dst, a, ahead);
     }
+    template <int log_width>
+    static void transpose_batch(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows,
+                                const KernelLoop& a) noexcept {
+        const std::int64_t row = rows << log_width;
+        bool dense = a.extent < 2 || a.dst_stride == columns * row;
+        for (std::int64_t i = 0; i < columns; ++i) dense = dense && dst_rows[i] == i * row;
+        Check("transpose_batch")
+            .that(columns << log_width >= 16, "rows of the source are 16 bytes at least")
+            .that(rows >= 2 && row >= 4, "rows of the destination are two elements and 4 bytes at least")
+            .that(row >= 16 || (row & (row - 1)) == 0 || dense, "short rows of the destination follow each other")
+            .loops(a);
+        inner.transpose_batch[log_width](src, src_rows, dst, dst_rows, columns, rows, a);
+    }
     static void turn_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                           KernelStores stores) noexcept {
         Check("turn_runs")
@@ -219,6 +233,10 @@ struct Checked {
             (replace(all.copy_elements[log_widths], copy_elements<log_widths>), ...);
         };
         each_width.template operator()<0, 1, 2, 3, 4>();
+        const auto each_batch_width = [&]<int... log_widths>() {
+            (replace(all.transpose_batch[log_widths], transpose_batch<log_widths>), ...);
+        };
+        each_batch_width.template operator()<0, 1, 2, 3>();
         replace(all.transpose_cells, transpose_cells);
         replace(all.transpose_rows, transpose_rows);
         replace(all.gather, gather);

@@ -4,6 +4,7 @@
 #include "kernels/simd_portable.hpp"
 #include "kernels/table.hpp"
 #include "kernels/tables.hpp"
+#include "kernels/transpose_batch.hpp"
 #include "kernels/transpose_cells.hpp"
 #include "kernels/weave_lanes.hpp"
 
@@ -20,6 +21,10 @@ const Kernels& portable_kernels() {
         kernels.transpose_cells = transpose_cells<Simd128>;
         kernels.weave = by_reference<weave_lanes<Simd128>>;
         kernels.weave_bytes = 16;
+        kernels.transpose_batch[0] = transpose_batch<Simd128, 1>;
+        kernels.transpose_batch[1] = transpose_batch<Simd128, 2>;
+        kernels.transpose_batch[2] = transpose_batch<Simd128, 4>;
+        kernels.transpose_batch[3] = transpose_batch<Simd128, 8>;
         return kernels;
     }();
     return table;

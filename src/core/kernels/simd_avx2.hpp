@@ -47,10 +47,10 @@ struct Simd256 {
     }
 
     // Lane `at` of a vector.
+    static Lane lane_of(Vector v, int at) { return at == 0 ? _mm256_castsi256_si128(v) : _mm256_extracti128_si256(v, 1); }
     template <int>
     static void store_lanes(std::byte* p, Vector v, int at) {
-        const Lane lane = at == 0 ? _mm256_castsi256_si128(v) : _mm256_extracti128_si256(v, 1);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), lane);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), lane_of(v, at));
     }
 
     // Byte k of every lane becomes byte index[k] of the lane, or zero where the index is 0x80.

@@ -85,6 +85,7 @@ struct Simd128 {
     static Lane lane(const std::byte* p) { return load(p); }
     static Lane lane_partial(const std::byte* p, std::int64_t bytes) { return load_partial(p, bytes); }
     static Vector with_lane(Vector, Lane lane, int) { return lane; }
+    static Lane lane_of(Vector v, int) { return v; }
     template <int>
     static void store_lanes(std::byte* p, Vector v, int) {
         store(p, v);

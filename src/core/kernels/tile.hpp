@@ -1,8 +1,7 @@
 // Transposes in registers: square tiles of one vector by one vector, for any vector and element width.
 //
 // A tile has N = vector / width rows and columns. With n = 16 / width elements per 16-byte lane:
-//   1. every group of n rows is transposed inside its lanes, by log2(n) rounds of
-//      x'[2i] = low(x[i], x[i + n/2]),  x'[2i + 1] = high(x[i], x[i + n/2]);
+//   1. every group of n rows is interleaved inside its lanes (interleave_lanes), which transposes them:
 //      then lane l of x[k] holds column l*n + k of the group's rows;
 //   2. for every k, the lanes of the groups' k-th vectors are transposed: vector l then holds column
 //      l*n + k of all rows, one row of the destination.
@@ -32,6 +31,23 @@ struct Columns {
 // May `bytes` bytes be read or written from `p` on, up to `end`? Nothing may where it is null.
 inline bool reaches(const std::byte* end, const std::byte* p, std::int64_t bytes) { return end != nullptr && end - p >= bytes; }
 
+// Interleaves the elements of `count` (a power of two) vectors inside their lanes of 16 bytes, by log2(count) rounds of
+// x'[2i] = low(x[i], x[i + count/2]), x'[2i + 1] = high(x[i], x[i + count/2]).
+template <class Simd, int width, int count>
+[[gnu::always_inline]] inline void interleave_lanes(typename Simd::Vector (&x)[count]) {
+#pragma GCC unroll 4
+    for (int round = 1; round < count; round *= 2) {
+        typename Simd::Vector y[count];
+#pragma GCC unroll 8
+        for (int i = 0; i < count / 2; ++i) {
+            y[2 * i] = Simd::template unpack_low<width>(x[i], x[i + count / 2]);
+            y[2 * i + 1] = Simd::template unpack_high<width>(x[i], x[i + count / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < count; ++i) x[i] = y[i];
+    }
+}
+
 template <class Simd, int width>
 struct Tile {
     using Vector = typename Simd::Vector;
@@ -54,17 +70,7 @@ struct Tile {
 
     // Step 1.
     [[gnu::always_inline]] static inline void transpose_inside_lanes(Vector (&x)[kPerLane]) {
-#pragma GCC unroll 4
-        for (int stage = 1; stage < kPerLane; stage *= 2) {
-            Vector z[kPerLane];
-#pragma GCC unroll 8
-            for (int r = 0; r < kPerLane / 2; ++r) {
-                z[2 * r] = Simd::template unpack_low<width>(x[r], x[r + kPerLane / 2]);
-                z[2 * r + 1] = Simd::template unpack_high<width>(x[r], x[r + kPerLane / 2]);
-            }
-#pragma GCC unroll 16
-            for (int r = 0; r < kPerLane; ++r) x[r] = z[r];
-        }
+        interleave_lanes<Simd, width>(x);
     }
 
     // Stores `columns` columns of kSide source rows; a whole tile where they are kSide, too.

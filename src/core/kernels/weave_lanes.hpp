@@ -1,10 +1,8 @@
 // Interleaves 2, 4 or 8 streams of elements so short that 16 bytes hold one of each stream and more, or deals one out to as
 // many: in lanes of 16 bytes, of as many blocks as a register has lanes (one or two).
 //
-// Interleaving S vectors takes log2(S) rounds of
-//   x'[2i] = low(x[i], x[i + S/2]),  x'[2i + 1] = high(x[i], x[i + S/2]).
-// Dealing out takes one permute of every vector, which brings the elements of a stream together, and a transpose of these
-// groups of 16 / S bytes (tile.hpp):
+// Interleaving is what the first step of a transpose does (tile.hpp). Dealing out takes one permute of every vector, which
+// brings the elements of a stream together, and a transpose of these groups of 16 / S bytes:
 //   a0 b0 a1 b1   a0 a1 b0 b1   a0 a1 a2 a3
 //   a2 b2 a3 b3   a2 a3 b2 b3   b0 b1 b2 b3
 #pragma once
@@ -41,17 +39,7 @@ struct LaneWeave {
         if constexpr (deal) {
             Tile<Simd, kLane / streams>::transpose_inside_lanes(x);
         } else {
-#pragma GCC unroll 4
-            for (int round = 1; round < streams; round *= 2) {
-                Vector y[streams];
-#pragma GCC unroll 4
-                for (int i = 0; i < streams / 2; ++i) {
-                    y[2 * i] = Simd::template unpack_low<width>(x[i], x[i + streams / 2]);
-                    y[2 * i + 1] = Simd::template unpack_high<width>(x[i], x[i + streams / 2]);
-                }
-#pragma GCC unroll 8
-                for (int i = 0; i < streams; ++i) x[i] = y[i];
-            }
+            interleave_lanes<Simd, width>(x);
         }
 #pragma GCC unroll 8
         for (int s = 0; s < streams; ++s) {

@@ -37,24 +37,28 @@ constinit const std::array<Costs, 4> all_costs{{
     {.weave = 1.2,
      .transpose = {0.27, 0.38, 0.56, 0.60, 0.78},
      .cells = {0.45, 0.42, 0.40, 0.44},
+     .batch = 0.85,
      .run_element = 1.1,
      .gather = kShortVectors},
     // avx2
     {.weave = 0.7,
      .transpose = {0.34, 0.43, 0.62, 0.80, 0.88},
      .cells = {0.50, 0.55, 0.51, 0.69},
+     .batch = 0.92,
      .run_element = 1.15,
      .gather = kShortVectors},
     // avx512
     {.weave = 0.7,
      .transpose = {0.58, 0.72, 1.00, 1.30, 1.55},
      .cells = {0.62, 0.56, 0.72, 0.75},
+     .batch = 0.95,
      .run_element = 1.1,
      .gather = kShortVectors},
     // avx512_vbmi
     {.weave = 0.62,
      .transpose = {0.62, 0.66, 0.92, 1.28, 1.70},
      .cells = {0.47, 0.47, 0.48, 0.52},
+     .batch = 1.0,
      .run_element = 1.1,
      .gather = kTwoWindows},
 }};

@@ -13,6 +13,7 @@ struct Costs {
     double weave;                     // factor
     std::array<double, 5> transpose;  // factor, of elements of 1, 2, 4, 8 and 16 bytes
     std::array<double, 4> cells;      // factor, of strided elements in cells of 2, 4, 8 and 16 bytes
+    double batch;                     // factor, of batches of transposes
     double run_element;               // of a power of two of bytes, up to 16
 
     // Of gathers, in cycles.
@@ -37,6 +38,9 @@ struct Costs {
     };
     Gathers gather;
 };
+
+// Of what goes into a stage and out of it, per byte.
+inline constexpr double kStagedByte = 0.04;
 
 extern const std::array<Costs, 4> all_costs;
 

@@ -79,18 +79,6 @@ void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std
     }
 }
 
-// Moves bytes from the stage to the destination and asks for so many lines meanwhile.
-void NestPlan::unstage_asking(const std::byte* stage, std::byte* dst, std::int64_t bytes, LinesAhead& ahead,
-                              std::int64_t lines) const noexcept {
-    constexpr std::int64_t kPiece = 4 * kLine;
-    for (std::int64_t k = 0; k < bytes; k += kPiece) {
-        const std::int64_t now = lines * kPiece / std::max(kPiece, bytes - k);
-        ahead.ask(now);
-        lines -= now;
-        kernels_->stream(stage + k, dst + k, std::min(kPiece, bytes - k));
-    }
-}
-
 // Units that follow each other in the destination collect in the stage, out of which whole lines leave.
 void NestPlan::run_staged(Call call, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
     LineStage<std::max(2 * kMaxUnitBytes, kFlushBytes + kMaxGroupedBytes)> stage(*kernels_);
@@ -116,7 +104,7 @@ void NestPlan::run_staged(Call call, std::byte* dst, std::int64_t begin, std::in
         if (stage.filled() < kFlushBytes) continue;
         stage.send_lines([&](const std::byte* from, std::byte* to, std::int64_t bytes) {
             if (walk_.blocks != nullptr) {
-                unstage_asking(from, to, bytes, ahead, std::exchange(due, 0));
+                stream_asking(*kernels_, from, to, bytes, ahead, std::exchange(due, 0));
             } else {
                 strategy.unstage(*kernels_, from, to, bytes, k + 1 < end ? call.base + call.next.src : nullptr);
             }

@@ -58,8 +58,6 @@ public:
     std::string describe() const;
 
 private:
-    void unstage_asking(const std::byte* stage, std::byte* dst, std::int64_t bytes, LinesAhead& ahead,
-                        std::int64_t lines) const noexcept;
     void run_staged(Call call, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
 
     std::unique_ptr<const Strategy> strategy_;

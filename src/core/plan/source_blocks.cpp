@@ -55,4 +55,15 @@ std::shared_ptr<const SourceBlocks> find_source_blocks(const Problem& problem, c
     return std::make_shared<const SourceBlocks>(std::move(blocks));
 }
 
+void stream_asking(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes, LinesAhead& ahead,
+                   std::int64_t lines) noexcept {
+    constexpr std::int64_t kPiece = 4 * kLine;
+    for (std::int64_t k = 0; k < bytes; k += kPiece) {
+        const std::int64_t now = lines * kPiece / std::max(kPiece, bytes - k);
+        ahead.ask(now);
+        lines -= now;
+        kernels.stream(stage + k, dst + k, std::min(kPiece, bytes - k));
+    }
+}
+
 }  // namespace dnnmove

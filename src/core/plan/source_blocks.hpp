@@ -55,4 +55,8 @@ private:
     std::int64_t line_ = 0;
 };
 
+// Streams bytes out of a stage and asks for so many lines meanwhile.
+void stream_asking(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes, LinesAhead& ahead,
+                   std::int64_t lines) noexcept;
+
 }  // namespace dnnmove

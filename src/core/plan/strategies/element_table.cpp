@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "plan/chains.hpp"
+#include "plan/costs.hpp"
 #include "plan/lines.hpp"
 #include "plan/strategies.hpp"
 
@@ -110,7 +111,8 @@ bool ElementTable::match(const Problem& problem) {
         const bool goes_on = k > 0 && !pieces.has(k - 1) && continues(loops[k - 1], run.length * itemsize);
         if (goes_on) both.push_back(k - 1);
         const Tiles tiles = tiles_of(run.length * itemsize, pieces.length, goes_on ? loops[k - 1].extent : 1, problem);
-        const double work = cycles_of(run.length, problem) + scatter_cost(problem, tiles.streams);
+        const double work = cycles_of(run.length, problem) + scatter_cost(problem, tiles.streams) +
+                            (tiles.streams ? kStagedByte : 0);
         const double now = work + cost_of_calls(both, problem);
         if (now > least) continue;
         cycles = work;

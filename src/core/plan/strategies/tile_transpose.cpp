@@ -117,9 +117,12 @@ struct TileTranspose final : ChainedTranspose {
     double cost(const Problem& problem) const override {
         const std::int64_t row = b.extent * itemsize;
         const bool dense = !a_chained && a.dst_stride == row;
-        const bool in_parts = problem.context.large && dense && row <= kMaxStagedRowBytes && !rows_begin_lines(problem) &&
-                              a.extent * itemsize <= kShortStagedSource && a.extent * row > problem.context.unit_bytes;
-        return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense) + (in_parts ? kPartsByte : 0);
+        const bool staged = problem.context.large && dense && row <= kMaxStagedRowBytes && !rows_begin_lines(problem);
+        const bool in_parts = a.extent * itemsize <= kShortStagedSource && a.extent * row > problem.context.unit_bytes;
+        return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense) +
+               (!staged    ? 0
+                : in_parts ? kPartsByte
+                           : kStagedByte);
     }
     std::int64_t b_tiles() const override { return b.tiles() + (shifts_to_lines ? 1 : 0); }
     void run(const Call& call) const noexcept override;
@@ -181,6 +184,10 @@ private:
     [[gnu::noinline]] void run_first(const Call& call, Tile tile, std::int64_t before) const noexcept;
     void run_blocks(const Call& call, const Tile& tile) const noexcept;
     StoreMode choose_tiles(const Problem& problem);
+    // Do rows of the destination follow each other?
+    bool dense_rows() const { return !a_chained && a.dst_stride == b.extent * itemsize; }
+    // Do tiles of short rows collect in the stage?
+    bool stages_rows(const Problem& problem) const;
     std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
     bool tile_loses_lines(bool aligned) const;
     bool panel_loses_lines(std::int64_t rows) const;
@@ -256,6 +263,17 @@ StoreMode TileTranspose::size(const Problem& problem) {
     return stores;
 }
 
+bool TileTranspose::stages_rows(const Problem& problem) const {
+    const PlanContext& context = problem.context;
+    const std::int64_t row = b.extent * itemsize;
+    if (!context.large || !dense_rows() || row > kMaxStagedRowBytes) return false;
+    // Rows of one line that shorter vectors write in parts: as many lines are open as a tile has rows. (Zen 4, AVX2, 25088
+    // matrices of 32 rows of 15 elements of 2 bytes: 4.6 ms, staged 1.3.)
+    const bool in_parts = context.kernels->vector_bytes < kLine && row == kLine &&
+                          context.kernels->vector_bytes / itemsize > context.processor->open_lines;
+    return in_parts || !rows_begin_lines(problem);
+}
+
 StoreMode TileTranspose::choose_tiles(const Problem& problem) {
     const PlanContext& context = problem.context;
     const std::int64_t side = context.kernels->vector_bytes / itemsize;
@@ -265,8 +283,7 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
     // Rows that all start at the same place of a line let tiles be shifted onto the lines.
     const bool lines = row_phases(problem) % kLine == 0 && (context.dst_alignment | context.dst_offset) % itemsize == 0;
     const bool aligned = rows_begin_lines(problem);
-    const bool dense_rows = !a_chained && a.dst_stride == row;
-    if (context.large && dense_rows && row <= kMaxStagedRowBytes && !aligned) {
+    if (stages_rows(problem)) {
         b.tile = b.extent;
         if (const std::int64_t run = grouped_run(row, *context.kernels); run != 0) {
             row_group = kRowGroup;
@@ -277,7 +294,7 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
         if (a.tile * row <= kMaxUnitBytes) return StoreMode::staged;
     }
     // Rows of one line are worth streaming where they follow each other.
-    if (context.large && (row >= 2 * kLine || (row == kLine && aligned && dense_rows))) {
+    if (context.large && (row >= 2 * kLine || (row == kLine && aligned && dense_rows()))) {
         const std::int64_t rows = rows_in_cache(pitches());
         const std::int64_t line = std::max<std::int64_t>(1, kLine / itemsize);
         const bool is_short = row <= kShortPanelRow || a.extent * itemsize <= kShortSourceRow;

@@ -27,14 +27,15 @@ constexpr std::int64_t kUnitBytes = 128 * 1024;
 constexpr std::int64_t kStageBytes = 160 * 1024;  // with what lies between runs
 constexpr std::int64_t kStreamedPiece = 4 * kLine;  // between what is asked for
 constexpr std::int64_t kMostOffsets = 4096;  // of a table: of columns, or of rows to ask for
-constexpr double kStagedByte = 0.04;  // cycles: into the stage and out of it
 
 struct TransposeRuns final : Strategy {
     using Strategy::Strategy;
 
     bool match(const Problem& problem);
     double cost(const Problem& problem) const override {
-        return tile_cycles(columns.length * a.tile, rows.length, itemsize, problem.kernels()) + kStagedByte;
+        const std::int64_t now = columns.length * a.tile;  // of a kernel call
+        return tile_cycles(now, rows.length, itemsize, problem.kernels()) + kStagedByte +
+               kCallCycles / static_cast<double>(now * rows.length * itemsize);
     }
     Schedule schedule(const Problem& problem) override;
     void run(const Call& call) const noexcept override;

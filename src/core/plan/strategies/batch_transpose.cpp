@@ -1,0 +1,159 @@
+// Batch transpose: many small matrices, transposed by one kernel call.
+//
+// Rows are loops innermost in the destination, columns those innermost in the source; the batch is the loop that goes on behind
+// a matrix in the destination, or the innermost one that is left.
+#include <cmath>
+
+#include "plan/chains.hpp"
+#include "plan/costs.hpp"
+#include "plan/row_strategy.hpp"
+#include "plan/strategies.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kLane = 16;  // bytes
+constexpr std::int64_t kMaxElement = 8;  // bytes
+constexpr std::int64_t kLeastRowBytes = 4;  // of the destination
+constexpr std::int64_t kMostRowBytes = 256;  // of the destination: longer rows are as well transposed by whole vectors
+constexpr std::int64_t kShortPieceBytes = 256;  // of the source: shorter ones take one loop more
+// Of a unit that is staged. Smaller matrices are read in order, and nothing is asked for; of others the next unit's rows are,
+// while one leaves. (Zen 4, AVX2. 53248 matrices of 6 rows of 61 elements of 2 bytes: 1.8 ms, 2.4 by units of 4 KB, 3.1 by units
+// of 16 KB, which leave the first-level cache no room, 2.7 by single matrices, and 2.4 with prefetches. 4010 matrices of 32 rows
+// of 39 doubles: 1.7 ms, 3.3 if all is asked for before a unit, 4.3 if nothing is.)
+constexpr std::int64_t kSmallUnitBytes = 2048;
+constexpr std::int64_t kAskingUnitBytes = 4096;
+// More per byte there: others read longer pieces. (Zen 4, AVX2, 8 rows of 211 to 453 times 24 elements of 2 bytes, 20 to 40 MB:
+// 0.87 of what tiles reach.)
+constexpr double kFarByte = 0.05;  // cycles
+constexpr std::int64_t kMostColumns = 4096;  // of a matrix: its table of offsets
+
+struct BatchTranspose final : Strategy {
+    using Strategy::Strategy;
+
+    bool match(const Problem& problem);
+    double cost(const Problem& problem) const override;
+    Schedule schedule(const Problem& problem) override;
+    void run(const Call& call) const noexcept override {
+        call.kernels.transpose_batch[log2_of(itemsize)](call.src(), src_rows.data(), call.dst, dst_rows.data(),
+                                                        b.steps(call.unit.b_tile), rows.length,
+                                                        {a.steps(call.unit.a_tile), a.src_stride, a.dst_stride});
+    }
+    void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
+                 const std::byte* next) const noexcept override;
+    StrategyWords describe() const override {
+        return {"batch transpose", "matrices", "columns", std::to_string(rows.length) + " rows"};
+    }
+    std::size_t memory() const override {
+        return Strategy::memory() + heap_bytes(rows.positions) + heap_bytes(columns.positions) + heap_bytes(dst_rows) +
+               heap_bytes(source.rows);
+    }
+
+private:
+    // Bytes of a row of the destination.
+    std::int64_t row() const { return rows.length * itemsize; }
+    // May the kernel's stores reach into the next column?
+    bool reaches_over() const { return row() < kLane && !power_of_two(row()); }
+
+    Chain rows;
+    Chain columns;
+    bool far = false;  // past the caches: units, which make one piece of the destination, collect in the stage
+    bool asks = false;  // for what the next unit reads: `source`
+    SourceBlocks source;
+    bool dense = true;  // units follow each other in the destination
+    std::vector<std::int64_t> dst_rows;  // of the columns of a tile
+};
+
+bool BatchTranspose::match(const Problem& problem) {
+    const std::vector<Loop>& loops = problem.loops;
+    if (problem.innermost != Problem::Innermost::elements || loops.size() < 2 || itemsize > kMaxElement ||
+        !power_of_two(itemsize)) {
+        return false;
+    }
+    const std::size_t inner = problem.source_loop(itemsize);
+    std::size_t next = loops.size();
+    while (next > 0 && next - 1 != inner && continues(loops[next - 1], row()) &&
+           row() * loops[next - 1].extent <= kMostRowBytes) {
+        rows.add(--next, loops);
+    }
+    if (inner >= next || rows.length < 2 || row() < kLeastRowBytes) return false;
+    for (std::size_t k = inner; k < next && (columns.length == 1 || columns.length * itemsize < kShortPieceBytes);
+         k = problem.source_loop(columns.length * itemsize)) {
+        const bool follows = dense && continues(loops[k], row() * columns.length);
+        if (reaches_over() && !follows) break;
+        if (columns.length > 1 && row() * columns.length * loops[k].extent > kUnitBytes) break;
+        dense = follows;
+        columns.add(k, loops);
+    }
+    if (columns.length * itemsize < kLane) return false;
+    taken = rows.positions;
+    taken.insert(taken.end(), columns.positions.begin(), columns.positions.end());
+    const std::int64_t matrix = row() * columns.length;
+    far = problem.context.stream_rows;
+    asks = far && matrix >= kSmallUnitBytes;
+    const std::int64_t unit = !far ? kUnitBytes : asks ? kAskingUnitBytes : kSmallUnitBytes;
+    b = {columns.length, columns.length, itemsize, loops[inner].dst_stride};
+    a = {1, 1, 0, matrix};
+    if (columns.positions.size() == 1 && matrix > kUnitBytes) {
+        // A matrix is more than a unit.
+        constexpr std::int64_t kStep = 64;
+        b.tile = std::min({b.extent, steps_for(kUnitBytes, row(), kStep / itemsize), kMostColumns / 2});
+        b.merge_rest = true;
+    } else {
+        const auto goes_on = [&](std::size_t k) { return dense && continues(loops[k], matrix); };
+        std::size_t of_batch = loops.size();
+        for (std::size_t k = loops.size(); k-- > 0;) {
+            if (takes(k) || loops[k].table || (reaches_over() && !goes_on(k))) continue;
+            if (of_batch == loops.size() || goes_on(k)) of_batch = k;
+        }
+        if (of_batch < loops.size()) {
+            dense = goes_on(of_batch);
+            a = TiledLoop::covering(loops[of_batch]);
+            a.tile = even_tile(a.extent, unit / matrix);
+            taken.push_back(of_batch);
+        }
+    }
+    unit_step = row();
+    return b.tile <= kMostColumns && (dense || !far);
+}
+
+double BatchTranspose::cost(const Problem& problem) const {
+    const auto wide = static_cast<double>(problem.kernels().vector_bytes > kLane ? 2 * kLane : kLane);
+    const std::int64_t lane_rows = kLane / itemsize;
+    std::int64_t tile_rows = lane_rows;
+    while (tile_rows / 2 >= rows.length) tile_rows /= 2;
+    const auto groups = static_cast<double>((rows.length + tile_rows - 1) / tile_rows);
+    const auto count = static_cast<double>(columns.length);
+    const double vectors = static_cast<double>(tile_rows) * std::ceil(count * static_cast<double>(itemsize) / wide);
+    const double rounds = std::countr_zero(static_cast<std::uint64_t>(tile_rows));
+    constexpr double kMatrixCycles = 8;
+    const double cycles = groups * (vectors * (0.5 + rounds / 2) + count) + kMatrixCycles;
+    return costs_of(problem.kernels()).batch * cycles / static_cast<double>(row() * columns.length) +
+           (far ? kStagedByte + kFarByte : scatter_cost(problem, false));
+}
+
+Schedule BatchTranspose::schedule(const Problem& problem) {
+    const std::vector<Loop>& loops = problem.loops;
+    src_rows = row_offsets(rows.positions, loops, &Loop::src_stride);
+    dst_rows = row_offsets(columns.positions, loops, &Loop::dst_stride);
+    dst_rows.resize(static_cast<std::size_t>(std::min(b.extent, 2 * b.tile)));
+    source.run = b.tile * itemsize;
+    for (std::int64_t k = 0; asks && k < a.tile; ++k) {
+        for (const std::int64_t row : src_rows) source.rows.push_back(k * a.src_stride + row);
+    }
+    return {far ? StoreMode::staged : StoreMode::cached, b.tiles() > 1 ? WalkOrder::a_outside : WalkOrder::b_outside};
+}
+
+void BatchTranspose::unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
+                             const std::byte* next) const noexcept {
+    if (!asks || next == nullptr) return kernels.stream(stage, dst, bytes);
+    LinesAhead ahead(&source);
+    ahead.start(next);
+    stream_asking(kernels, stage, dst, bytes, ahead, source.lines());
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> match_batch_transpose(const Problem& problem) { return matched<BatchTranspose>(problem); }
+
+}  // namespace dnnmove
