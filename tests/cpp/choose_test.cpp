@@ -262,10 +262,19 @@ TEST_CASE("batches of small matrices are transposed together") {
     CHECK(kernels_for(batch(100, 12, 21, 1), inside_caches()).contains("batch transpose"));
     CHECK(kernels_for(batch(100, 12, 21, 1), beyond_caches()).contains("batch transpose"));
     CHECK(kernels_for(transposed(24, 6, 4), inside_caches()).contains("batch transpose"));
-    // Rows of the source are a lane at least; rows of the destination 4 bytes, and few.
-    CHECK_FALSE(kernels_for(batch(100, 12, 15, 1), inside_caches()).contains("batch transpose"));
+    // Rows of the destination are 4 bytes at least, and few; rows of the source not so many, far from each other.
     CHECK_FALSE(kernels_for(batch(100, 3, 21, 1), inside_caches()).contains("batch transpose"));
     CHECK_FALSE(kernels_for(batch(100, 65, 21, 4), inside_caches()).contains("batch transpose"));
+    PlanContext shared = inside_caches();
+    shared.near = false;
+    const auto far = [](std::int64_t rows) { return nest_of({577, 16, rows}, {16, 1, 16 * 577}, 4); };
+    CHECK(kernels_for(far(20), shared).contains("batch transpose"));
+    CHECK(kernels_for(far(40), inside_caches()).contains("batch transpose"));
+    CHECK_FALSE(kernels_for(far(40), shared).contains("batch transpose"));
+    // Beyond the caches the source is read by long pieces.
+    const auto pieces = [](std::int64_t pitch) { return nest_of({400, 13, 12, 5}, {60, pitch, 1, 12}, 8); };
+    CHECK(kernels_for(pieces(60 * 400), inside_caches()).contains("batch transpose"));
+    CHECK_FALSE(kernels_for(pieces(60 * 400), beyond_caches()).contains("batch transpose"));
     // Columns that do not follow each other: their rows must not reach into the next.
     const auto apart = [](std::int64_t rows) { return nest_of({20, 90, rows}, {1, 20 * rows + 20, 20}, 4); };
     CHECK(kernels_for(apart(4), inside_caches()).contains("batch transpose"));
@@ -275,7 +284,7 @@ TEST_CASE("batches of small matrices are transposed together") {
         const auto pick = [&](std::int64_t least, std::int64_t most) {
             return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1));
         };
-        const Nest nest = batch(pick(1, 30), pick(2, 20), pick(16 / itemsize, 80), itemsize);
+        const Nest nest = batch(pick(1, 30), pick(2, 20), pick(2, 80), itemsize);
         check_candidates(nest, random);
     });
 }

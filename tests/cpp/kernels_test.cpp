@@ -326,7 +326,8 @@ TEST_CASE_FIXTURE(Checker, "batches of small matrices are transposed") {
         const std::int64_t lane = 16 / width;
         for (std::int64_t rows = std::max<std::int64_t>(2, 4 / width); rows <= 2 * lane + 1; ++rows) {
             const bool dense = rows * width < 16 && !dnnmove::power_of_two(rows);  // stores reach into the next row
-            for (const std::int64_t columns : {lane, lane + 1, 2 * lane - 1, 2 * lane, 2 * lane + 1, 3 * lane, 4 * lane + 3}) {
+            for (const std::int64_t columns :
+                 {std::int64_t{1}, lane - 1, lane, lane + 1, 2 * lane - 1, 2 * lane, 2 * lane + 1, 3 * lane, 4 * lane + 3}) {
                 for (const std::int64_t extent : {1, 2, 3}) {
                     batch(width, rows, columns, {extent, rows * (columns * width + 3), rows * columns * width}, 0);
                     if (!dense) batch(width, rows, columns, {extent, 5, columns * (rows * width + 3) + 1}, 3);

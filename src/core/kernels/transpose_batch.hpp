@@ -53,6 +53,16 @@ struct BatchTile {
         if constexpr (kLanes > 1) store<false>(x, 1, dst, dst_rows + second, columns - second);
     }
 
+    // The same for fewer columns than a lane has, of which nothing else is read.
+    static void run_part(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                         std::int64_t columns, std::int64_t stored) {
+        Vector x[rows];
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; ++r) x[r] = Simd::load_partial(src + src_rows[r], columns * width);
+        interleave_lanes<Simd, width>(x);
+        store<false>(x, 0, dst, dst_rows, stored);
+    }
+
 private:
     // The columns of a lane; says whether those were all.
     template <bool whole>
@@ -119,7 +129,7 @@ struct BatchCover {
         } else if (left > 0 && left <= Narrow::kSide && readable >= 16) {
             columns<Narrow, false>(src + i * width, src_rows, dst, dst_rows + i, left, of.rows);
         } else if (left > 0) {
-            overlapping(src, src_rows, dst, dst_rows, of, i, stored);
+            last_columns(src, src_rows, dst, dst_rows, of, i, stored);
         }
         if (stored == of.columns) return;
         for (std::int64_t j = 0; j < of.rows; ++j) {
@@ -128,16 +138,22 @@ struct BatchCover {
     }
 
     // What is left from column `i` on, at the end of what may be read.
-    [[gnu::noinline]] static void overlapping(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                              const std::int64_t* dst_rows, const BatchMatrix& of, std::int64_t i,
-                                              std::int64_t stored) {
+    [[gnu::noinline]] static void last_columns(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                               const std::int64_t* dst_rows, const BatchMatrix& of, std::int64_t i,
+                                               std::int64_t stored) {
         // Both lanes end within the columns: the second with the last of them.
-        const std::int64_t first = std::min(i, of.columns - Tile::kColumns);
+        const std::int64_t first = std::max<std::int64_t>(0, std::min(i, of.columns - Tile::kColumns));
         const std::int64_t second = of.columns - Tile::kColumns - first;
+        const bool part = second < 0;  // there is not one lane of columns
         std::int64_t j = 0;
         do {
             j = std::max<std::int64_t>(0, std::min(j, of.rows - rows));
-            Tile::run_overlapping(src + first * width, src_rows + j, dst + j * width, dst_rows + first, second, stored - first);
+            std::byte* const to = dst + j * width;
+            if (part) {
+                Narrow::run_part(src, src_rows + j, to, dst_rows, of.columns, stored);
+            } else {
+                Tile::run_overlapping(src + first * width, src_rows + j, to, dst_rows + first, second, stored - first);
+            }
             j += rows;
         } while (j < of.rows);
     }

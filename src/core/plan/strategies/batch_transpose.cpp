@@ -26,6 +26,10 @@ constexpr std::int64_t kAskingUnitBytes = 4096;
 // More per byte there: others read longer pieces. (Zen 4, AVX2, 8 rows of 211 to 453 times 24 elements of 2 bytes, 20 to 40 MB:
 // 0.87 of what tiles reach.)
 constexpr double kFarByte = 0.05;  // cycles
+constexpr std::int64_t kLongPieceBytes = 512;
+// (Zen 4, AVX2, 13 MB: 40 rows 36 KB from each other at 0.38 of what tiles reach, which ask for them; 20 at 1.47.)
+constexpr std::int64_t kMostStreams = 24;
+constexpr std::int64_t kFarRows = 4096;  // bytes
 constexpr std::int64_t kMostColumns = 4096;  // of a matrix: its table of offsets
 
 struct BatchTranspose final : Strategy {
@@ -52,6 +56,11 @@ struct BatchTranspose final : Strategy {
 private:
     // Bytes of a row of the destination.
     std::int64_t row() const { return rows.length * itemsize; }
+    // Are rows of the source so many, and so far from each other, that the processor sees no streams in them?
+    bool reads_far_rows(const std::vector<Loop>& loops) const {
+        const std::int64_t pitch = std::abs(loops[rows.positions.front()].src_stride);
+        return rows.length > kMostStreams && pitch >= kFarRows;
+    }
     // May the kernel's stores reach into the next column?
     bool reaches_over() const { return row() < kLane && !power_of_two(row()); }
 
@@ -85,7 +94,7 @@ bool BatchTranspose::match(const Problem& problem) {
         dense = follows;
         columns.add(k, loops);
     }
-    if (columns.length * itemsize < kLane) return false;
+    if (columns.length < 2 || (!problem.context.near && reads_far_rows(loops))) return false;
     taken = rows.positions;
     taken.insert(taken.end(), columns.positions.begin(), columns.positions.end());
     const std::int64_t matrix = row() * columns.length;
@@ -114,7 +123,13 @@ bool BatchTranspose::match(const Problem& problem) {
         }
     }
     unit_step = row();
-    return b.tile <= kMostColumns && (dense || !far);
+    if (b.tile > kMostColumns) return false;
+    // Beyond the caches, what is written all over a destination leaves by runs, and what is read all over a source is asked for.
+    std::int64_t run = columns.length * itemsize;  // of the source, contiguous
+    for (std::size_t k = problem.source_loop(run); k < loops.size() && takes(k); k = problem.source_loop(run)) {
+        run *= loops[k].extent;
+    }
+    return !problem.context.large || (dense && run >= kLongPieceBytes);
 }
 
 double BatchTranspose::cost(const Problem& problem) const {
