@@ -30,7 +30,6 @@ constexpr std::int64_t kLongPieceBytes = 512;
 // (Zen 4, AVX2, 13 MB: 40 rows 36 KB from each other at 0.38 of what tiles reach, which ask for them; 20 at 1.47.)
 constexpr std::int64_t kMostStreams = 24;
 constexpr std::int64_t kFarRows = 4096;  // bytes
-constexpr std::int64_t kMostColumns = 4096;  // of a matrix: its table of offsets
 
 struct BatchTranspose final : Strategy {
     using Strategy::Strategy;
@@ -106,7 +105,7 @@ bool BatchTranspose::match(const Problem& problem) {
     if (columns.positions.size() == 1 && matrix > kUnitBytes) {
         // A matrix is more than a unit.
         constexpr std::int64_t kStep = 64;
-        b.tile = std::min({b.extent, steps_for(kUnitBytes, row(), kStep / itemsize), kMostColumns / 2});
+        b.tile = std::min(b.extent, steps_for(kUnitBytes / 2, row(), kStep / itemsize));
         b.merge_rest = true;
     } else {
         const auto goes_on = [&](std::size_t k) { return dense && continues(loops[k], matrix); };
@@ -123,7 +122,6 @@ bool BatchTranspose::match(const Problem& problem) {
         }
     }
     unit_step = row();
-    if (b.tile > kMostColumns) return false;
     // Beyond the caches, what is written all over a destination leaves by runs, and what is read all over a source is asked for.
     std::int64_t run = columns.length * itemsize;  // of the source, contiguous
     for (std::size_t k = problem.source_loop(run); k < loops.size() && takes(k); k = problem.source_loop(run)) {
@@ -150,8 +148,11 @@ double BatchTranspose::cost(const Problem& problem) const {
 Schedule BatchTranspose::schedule(const Problem& problem) {
     const std::vector<Loop>& loops = problem.loops;
     src_rows = row_offsets(rows.positions, loops, &Loop::src_stride);
-    dst_rows = row_offsets(columns.positions, loops, &Loop::dst_stride);
-    dst_rows.resize(static_cast<std::size_t>(std::min(b.extent, 2 * b.tile)));
+    if (b.tile < b.extent) {
+        for (std::int64_t i = 0; i < 2 * b.tile; ++i) dst_rows.push_back(i * b.dst_stride);
+    } else {
+        dst_rows = row_offsets(columns.positions, loops, &Loop::dst_stride);
+    }
     source.run = b.tile * itemsize;
     for (std::int64_t k = 0; asks && k < a.tile; ++k) {
         for (const std::int64_t row : src_rows) source.rows.push_back(k * a.src_stride + row);
