@@ -289,6 +289,31 @@ TEST_CASE("batches of small matrices are transposed together") {
     });
 }
 
+TEST_CASE("a batch of long matrices has offsets for a tile of columns") {
+    const auto scheduled = [](const Nest& nest) {
+        const PlanContext context = inside_caches();
+        const Problem problem(nest.loops, nest.itemsize, context);
+        std::vector<Candidate> all = candidates(problem);
+        const auto batch = std::find_if(all.begin(), all.end(), [](const Candidate& candidate) {
+            return candidate.strategy->describe().kernel == std::string("batch transpose");
+        });
+        REQUIRE(batch != all.end());
+        batch->strategy->schedule(problem);
+        return std::move(batch->strategy);
+    };
+    CHECK(scheduled(nest_of({1000000, 12}, {1, 1000000}, 4))->memory() < 16 * 1024);
+    // So far from each other in the destination that there are no offsets for more columns than these.
+    const Nest apart{{{100, 1, std::int64_t{5} << 54}, {200, 100, 1}}, 0, 0, 1};
+    CHECK(scheduled(apart)->memory() < 4096);
+    // The last tile, with the rest, is no more than a unit.
+    const auto most_bytes = [](const Strategy& strategy) {
+        return strategy.a.tile * strategy.b.steps(strategy.b.tiles() - 1) * strategy.unit_step;
+    };
+    for (const std::int64_t columns : {127, 191, 10007}) {
+        CHECK(most_bytes(*scheduled(nest_of({columns, 255}, {1, columns}, 1))) <= kMaxUnitBytes);
+    }
+}
+
 TEST_CASE("lists of elements and of rows go by their tables where the destination is written in order") {
     const auto listed = [](std::int64_t itemsize, std::int64_t dst_step) {
         auto table = std::make_shared<OffsetTable>();

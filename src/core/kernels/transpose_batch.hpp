@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/simd_portable.hpp"
 #include "kernels/tile.hpp"
 
 namespace dnnmove {

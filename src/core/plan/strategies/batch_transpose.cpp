@@ -31,6 +31,8 @@ constexpr std::int64_t kLongPieceBytes = 512;
 constexpr std::int64_t kMostStreams = 24;
 constexpr std::int64_t kFarRows = 4096;  // bytes
 
+static_assert(2 * kMostRowBytes * (2 * kLane) <= kUnitBytes && kUnitBytes <= kMaxUnitBytes);
+
 struct BatchTranspose final : Strategy {
     using Strategy::Strategy;
 
@@ -103,8 +105,8 @@ bool BatchTranspose::match(const Problem& problem) {
     b = {columns.length, columns.length, itemsize, loops[inner].dst_stride};
     a = {1, 1, 0, matrix};
     if (columns.positions.size() == 1 && matrix > kUnitBytes) {
-        // A matrix is more than a unit.
-        constexpr std::int64_t kStep = 64;
+        // A matrix is more than a unit; two tiles are not.
+        constexpr std::int64_t kStep = 2 * kLane;
         b.tile = std::min(b.extent, steps_for(kUnitBytes / 2, row(), kStep / itemsize));
         b.merge_rest = true;
     } else {
@@ -149,11 +151,12 @@ Schedule BatchTranspose::schedule(const Problem& problem) {
     const std::vector<Loop>& loops = problem.loops;
     src_rows = row_offsets(rows.positions, loops, &Loop::src_stride);
     if (b.tile < b.extent) {
-        for (std::int64_t i = 0; i < 2 * b.tile; ++i) dst_rows.push_back(i * b.dst_stride);
+        const std::int64_t most = std::min(b.extent, 2 * b.tile);  // with the rest
+        for (std::int64_t i = 0; i < most; ++i) dst_rows.push_back(i * b.dst_stride);
     } else {
         dst_rows = row_offsets(columns.positions, loops, &Loop::dst_stride);
     }
-    source.run = b.tile * itemsize;
+    source.run = (b.tiles() == 1 ? b.extent : b.tile) * itemsize;
     for (std::int64_t k = 0; asks && k < a.tile; ++k) {
         for (const std::int64_t row : src_rows) source.rows.push_back(k * a.src_stride + row);
     }

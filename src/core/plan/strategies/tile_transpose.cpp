@@ -116,13 +116,9 @@ struct TileTranspose final : ChainedTranspose {
     }
     double cost(const Problem& problem) const override {
         const std::int64_t row = b.extent * itemsize;
-        const bool dense = !a_chained && a.dst_stride == row;
-        const bool staged = problem.context.large && dense && row <= kMaxStagedRowBytes && !rows_begin_lines(problem);
         const bool in_parts = a.extent * itemsize <= kShortStagedSource && a.extent * row > problem.context.unit_bytes;
-        return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense) +
-               (!staged    ? 0
-                : in_parts ? kPartsByte
-                           : kStagedByte);
+        const double staged = !stages_rows(problem) ? 0 : in_parts ? kPartsByte : kStagedByte;
+        return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense_rows()) + staged;
     }
     std::int64_t b_tiles() const override { return b.tiles() + (shifts_to_lines ? 1 : 0); }
     void run(const Call& call) const noexcept override;
@@ -269,9 +265,9 @@ bool TileTranspose::stages_rows(const Problem& problem) const {
     if (!context.large || !dense_rows() || row > kMaxStagedRowBytes) return false;
     // Rows of one line that shorter vectors write in parts: as many lines are open as a tile has rows. (Zen 4, AVX2, 25088
     // matrices of 32 rows of 15 elements of 2 bytes: 4.6 ms, staged 1.3.)
-    const bool in_parts = context.kernels->vector_bytes < kLine && row == kLine &&
-                          context.kernels->vector_bytes / itemsize > context.processor->open_lines;
-    return in_parts || !rows_begin_lines(problem);
+    const bool by_halves = context.kernels->vector_bytes < kLine && row == kLine &&
+                           context.kernels->vector_bytes / itemsize > context.processor->open_lines;
+    return by_halves || !rows_begin_lines(problem);
 }
 
 StoreMode TileTranspose::choose_tiles(const Problem& problem) {
