@@ -6,10 +6,11 @@
 namespace dnnmove {
 
 struct Processor {
-    // What a transpose past the caches writes of each destination row at a time, the longer of both: so many bytes leave as
-    // fast as more do, and so many source rows are read at once.
+    // What a transpose past the caches writes of each destination row at a time: a longer run where its source rows lie in so
+    // few pages that the prefetchers follow them all, so many bytes where even a short one's do not. 0 pages: the kernels ask
+    // for what they read, and the prefetchers are not needed.
     std::int64_t panel_bytes;
-    std::int64_t panel_rows;
+    std::int64_t followed_pages;
     // Single lines leave for rows far apart much slower than longer runs do: bytes are transposed by way of a stage.
     bool stages_bytes;
     // Lines past the caches that may be written in parts, so many at a time; of more each part leaves by itself.
@@ -47,15 +48,18 @@ inline constexpr Processor kStrings = [] {
     return processor;
 }();
 
-// Intel's: a second-level cache follows 32 streams, and two lines for a row leave as fast as more. (Granite Rapids, two
-// threads: of 32 rows 34 GB/s are read, of 64 25, of 128 whose pitch is 16 KiB 9; single lines 27 GB/s, two 50. Transposes
+// Intel's: a second-level cache follows some streams, one in a page. (Granite Rapids, two threads: of 32 rows 34 GB/s are read, of
+// 64 25, of 128 whose pitch is 16 KiB 9; single lines 27 GB/s, two 50. Emerald Rapids, two threads, past the caches, against
+// panels of two lines: rows of 32 bytes in panels of 512 bytes 1.3 to 1.7 times as fast, of 600 to 2400 bytes in panels of 512 or
+// 256 1.1; longer rows of elements of 4 bytes in panels of 192 1.0 to 1.1 times, of 256 1.1 up to 80 MB and 0.83 above, of elements
+// of 1 and 2 bytes in panels of 256 1.0 to 1.15. Transposes
 // of 17 to 134 MB by halves of lines are at 0.17 to 0.31 of a copy's speed where 8 to 32 rows are written; at 0.8 to 0.9
 // where 4 are; staged at 0.5 to 0.84. Ice Lake, where 4 are, elements of 8 bytes, 16 to 240 MB: 10 to 21 GB/s by halves of
 // lines, staged 21 to 29; of 16 bytes 19 and 24. Shuffles of 24 to 96 MB by gathers of 16 bytes: 0.38 to 0.45 by ordinary
 // stores, 0.60 to 0.69 past the caches. Two CPUs of an Ice Lake that see 48 MiB: a copy by ordinary stores is at 0.85 of one
 // past the caches where both arrays have 18 MB, at 0.6 to 0.7 from 24 MB on. With a reader of the result behind it, it takes
 // 0.6 to 0.9 of the time up to 16 MB, 0.7 to 1.6 at 20 to 24, 1.3 to 1.7 at 32, 0.9 to 1.2 at 40 and 48.)
-inline constexpr Processor kFewStreams{128, 32, false, 1, false, 20 << 20, false, true, false};
+inline constexpr Processor kFewStreams{256, 48, false, 1, false, 20 << 20, false, true, false};
 
 // The one that this is, or is most like.
 const Processor& this_processor();
