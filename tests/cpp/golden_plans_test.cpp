@@ -2,8 +2,8 @@
 //
 // In that file a line at the margin is a permutation: the source's shape, the axes in the result's order, bytes of an
 // element. Below it, indented, what the planner makes of it: instruction set, whether the data are planned to stay in
-// the caches or to go past them (which would otherwise follow from the machine's cache), on a processor of few streams
-// where that makes another plan, and the plan. The program checks the lines of the instruction set that it runs under; with --update it writes those of all that there are.
+// the caches or to go past them (which would otherwise follow from the machine's cache), on a processor of few streams or
+// for a result 16 bytes behind a line where that makes another plan, and the plan. The program checks the lines of the instruction set that it runs under; with --update it writes those of all that there are.
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -51,8 +51,9 @@ Nest nest_of(const std::string& problem) {
     return nest;
 }
 
-std::string plan_of(const std::string& problem, Isa isa, Variant::Stores stores, const Processor& processor) {
-    PlanOptions options{isa, 64, {}, &processor};
+std::string plan_of(const std::string& problem, Isa isa, Variant::Stores stores, const Processor& processor,
+                    std::int64_t alignment) {
+    PlanOptions options{isa, alignment, {}, &processor};
     options.variant.stores = stores;
     std::string text = Program({Transfer{0, 0, nest_of(problem)}}, options).explain(1);
     text.erase(0, text.find("kernel ") + std::strlen("kernel "));
@@ -64,10 +65,20 @@ std::vector<std::string> plans_of(const std::string& problem, Isa isa) {
     std::vector<std::string> plans;
     for (const auto& [stores, where] :
          {std::pair{Variant::Stores::cached, " in the caches"}, std::pair{Variant::Stores::nontemporal, " past them"}}) {
-        const std::string plan = plan_of(problem, isa, stores, kManyStreams);
-        const std::string by_few = plan_of(problem, isa, stores, kFewStreams);
-        plans.push_back(name + where + ": " + plan);
-        if (by_few != plan) plans.push_back(name + where + ", few streams: " + by_few);
+        const auto plan = [&, stores = stores](const Processor& processor, std::int64_t alignment) {
+            return plan_of(problem, isa, stores, processor, alignment);
+        };
+        const std::string usual = plan(kManyStreams, 64);
+        const std::string by_few = plan(kFewStreams, 64);
+        const std::string behind = plan(kManyStreams, 16);
+        const std::string behind_by_few = plan(kFewStreams, 16);
+        const auto add = [&, where = where](const char* when, const std::string& text) {
+            plans.push_back(name + where + when + ": " + text);
+        };
+        add("", usual);
+        if (by_few != usual) add(", few streams", by_few);
+        if (behind != usual) add(", behind lines", behind);
+        if (behind_by_few != by_few && behind_by_few != behind) add(", few streams, behind lines", behind_by_few);
     }
     return plans;
 }

@@ -6,9 +6,8 @@
 namespace dnnmove {
 
 struct Processor {
-    // What a transpose past the caches writes of each destination row at a time: a longer run where its source rows lie in so
-    // few pages that the prefetchers follow them all, so many bytes where even a short one's do not. 0 pages: the kernels ask
-    // for what they read, and the prefetchers are not needed.
+    // What a transpose past the caches writes of each destination row at a time. Where prefetchers follow so many pages of the
+    // source (0: the kernels ask for what they read), only if its rows lie in more of them, and lines are staged.
     std::int64_t panel_bytes;
     std::int64_t followed_pages;
     // Single lines leave for rows far apart much slower than longer runs do: bytes are transposed by way of a stage.
@@ -50,9 +49,9 @@ inline constexpr Processor kStrings = [] {
 
 // Intel's: a second-level cache follows some streams, one in a page. (Granite Rapids, two threads: of 32 rows 34 GB/s are read, of
 // 64 25, of 128 whose pitch is 16 KiB 9; single lines 27 GB/s, two 50. Emerald Rapids, two threads, past the caches, against
-// panels of two lines: rows of 32 bytes in panels of 512 bytes 1.3 to 1.7 times as fast, of 600 to 2400 bytes in panels of 512 or
-// 256 1.1; longer rows of elements of 4 bytes in panels of 192 1.0 to 1.1 times, of 256 1.1 up to 80 MB and 0.83 above, of elements
-// of 1 and 2 bytes in panels of 256 1.0 to 1.15. Transposes
+// panels of two lines: rows of 32 bytes in panels of 512 bytes 1.3 to 1.7 times as fast, of 250 to 2400 bytes in panels of 256 1.0
+// to 1.15; longer rows of elements of 4 bytes in panels of 192 1.0 to 1.1 times, of 256 1.1 up to 80 MB and 0.83 above, of elements
+// of 1 and 2 bytes in panels of 256 1.0 to 1.15 where lines are staged, else 0.6 to 1.0, and 0.7 to 0.9 in few cache sets. Transposes
 // of 17 to 134 MB by halves of lines are at 0.17 to 0.31 of a copy's speed where 8 to 32 rows are written; at 0.8 to 0.9
 // where 4 are; staged at 0.5 to 0.84. Ice Lake, where 4 are, elements of 8 bytes, 16 to 240 MB: 10 to 21 GB/s by halves of
 // lines, staged 21 to 29; of 16 bytes 19 and 24. Shuffles of 24 to 96 MB by gathers of 16 bytes: 0.38 to 0.45 by ordinary

@@ -467,7 +467,8 @@ ProgramSummary Program::summary(std::size_t most) const {
 
 std::string Program::explain(int threads) const {
     std::string text = native_name(impl_->options.isa) + ", " + std::to_string(impl_->nests()) + " nests, " +
-                       std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(threads) + " threads\n";
+                       std::to_string(impl_->bytes) + " bytes, at most " + std::to_string(threads) +
+                       " threads, results at multiples of " + std::to_string(impl_->options.dst_alignment) + " B\n";
     for (const Records& walk : impl_->records) text += "  " + walk.describe() + "\n";
     for (const Step& step : impl_->steps) {
         text += "  " + step.source() + " -> destination " + std::to_string(step.dst) + ": " + step.planned.plan->describe() +

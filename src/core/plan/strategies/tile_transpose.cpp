@@ -19,7 +19,9 @@ constexpr double kPartsByte = 0.05;
 // are short, and kernels ask for what they read: more short rows of the destination make a page, and of the source whole tiles
 // are prefetched.
 constexpr std::int64_t kPanelBytes = 512;
-constexpr std::array<std::int64_t, 3> kFollowedPanels{512, 256, 192};  // bytes, where prefetchers follow the source's rows
+constexpr std::array<std::int64_t, 3> kFollowedPanels{kMaxPanelBytes, 256, 192};  // where prefetchers follow the source's rows
+constexpr std::int64_t kFewPages = 4;  // of the source, from which more rows than kFewRows of the longest of these are read
+constexpr std::int64_t kFewRows = 32;
 constexpr std::int64_t kSmallPanelBytes = 128;
 constexpr std::int64_t kShortPanelRow = 4096;  // bytes, of the destination
 constexpr std::int64_t kShortSourceRow = 1024;  // bytes
@@ -73,6 +75,15 @@ constexpr std::int64_t kMostNarrow = 4;  // bytes
 constexpr std::int64_t kMostStagedArray = 6 << 20;
 constexpr std::int64_t kPage = 4096;  // bytes: large arrays begin at the same place of one
 
+// Rows that begin inside a line. At several places of one: so many bytes of each are staged, at least. (Emerald Rapids, two
+// threads, 3 to 16 MB, against tiles: by vectors of a line 1.05 to 2.0 times as fast, bytes of 3 to 4 MB 0.75 to 1.1; by AVX2 0.9 to
+// 1.35, bytes 0.8 to 1.2; by the portable kernels 0.85 to 1.1; of columns shorter than a line 0.7 to 1.0.)
+// At one place: so many vectors of each are shifted onto the lines, at least. (16 bytes behind a line. One thread, 16 KB to 2 MB: by
+// vectors of a line rows of 192 to 512 bytes 1.2 to 1.75 times as fast, of 1600 2.0, of two lines 0.83 to 1.05; by AVX2 rows of 128
+// bytes 1.1 to 1.3, longer ones 1.2 to 1.6. Two threads, 3 to 16 MB, against staged ones: elements of 1 to 4 bytes 1.05 to 1.4.)
+constexpr std::int64_t kLeastUnevenRow = 3 * kLine;
+constexpr std::int64_t kLeastShiftedVectors = 3;
+
 // A kernel call takes so many bytes at least, where rows of the destination are short. (Emerald Rapids, one thread, 80 to 256 KB
 // in the second-level cache, rows of 20 to 96 bytes, against 512 bytes of each source row: 1.08 times as fast by AVX2, 1.07 to
 // 1.13 by vectors of a line; larger calls level.)
@@ -81,11 +92,14 @@ constexpr std::int64_t kLeastCallBytes = 8 << 10;
 // Of a panel's source, which is read a line of each row at a time.
 constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
 
-// How many rows with this pitch fit into the second-level cache, one line each: a multiple of a large
-// power of two leaves them few sets. 16 ways of 64 KiB, as small as any; a quarter is left for others.
-std::int64_t rows_in_cache(std::int64_t pitch) {
+// Bytes of a way of a cache, as small as any: a second-level one has 16 of them, a quarter of which is left for others.
+constexpr std::int64_t kFirstLevelWay = 4 * 1024;
+constexpr std::int64_t kSecondLevelWay = 64 * 1024;
+
+// How many rows with this pitch fit into a cache, one line each: a multiple of a large power of two leaves them few sets.
+std::int64_t rows_in_cache(std::int64_t pitch, std::int64_t way = kSecondLevelWay) {
     const std::int64_t step = pitch & -pitch;
-    return kSetLines * std::max<std::int64_t>(1, 64 * 1024 / std::max(step, kLine));
+    return kSetLines * std::max<std::int64_t>(1, way / std::max(step, kLine));
 }
 
 // Cycles of the tiles that cover the rows below whole ones (kernels/transpose.hpp), a tile's columns of them.
@@ -137,8 +151,9 @@ struct TileTranspose final : ChainedTranspose {
     StrategyWords describe() const override {
         const std::string remark = !block_lines.empty()
                                        ? "source in blocks of " + std::to_string(kBlockLines * kLine) + " B of each row"
-                                   : row_group != 0 ? "source rows in groups of " + std::to_string(row_group)
-                                                    : "";
+                                   : row_group != 0  ? "source rows in groups of " + std::to_string(row_group)
+                                   : shifts_to_lines ? "destination rows from their first lines on"
+                                                     : "";
         return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows", remark};
     }
 
@@ -189,16 +204,20 @@ private:
     [[gnu::noinline]] void run_first(const Call& call, Tile tile, std::int64_t before) const noexcept;
     void run_blocks(const Call& call, const Tile& tile) const noexcept;
     StoreMode choose_tiles(const Problem& problem);
+    // Bytes between the first two rows of the source.
+    std::int64_t first_pitch() const { return std::abs(b_chained ? src_rows[1] - src_rows[0] : b.src_stride); }
     // Do rows of the destination follow each other?
     bool dense_rows() const { return !a_chained && a.dst_stride == b.extent * itemsize; }
     // Do tiles of short rows collect in the stage?
     bool stages_rows(const Problem& problem) const;
     std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
-    std::int64_t panel_to_stream(std::int64_t row, const Processor& processor, bool lines) const;
+    std::int64_t panel_to_stream(std::int64_t row, const PlanContext& context, bool lines) const;
     bool tile_loses_lines(bool aligned) const;
     bool panel_loses_lines(std::int64_t rows) const;
     bool sides_meet() const;
     bool stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const;
+    bool stages_uneven(const Problem& problem, bool lines) const;
+    bool splits_lines(const Problem& problem, bool lines) const;
     bool writes_whole_rows(const Problem& problem, bool lines) const;
 };
 
@@ -209,7 +228,7 @@ private:
 // whose tiles are 32 rows and more, and more by vectors of half a line.)
 std::int64_t TileTranspose::grouped_run(std::int64_t row, const Kernels& kernels) const {
     if (b.extent <= kManyRows || itemsize < 4 || kernels.vector_bytes < kLine) return 0;
-    const std::int64_t pitch = std::abs(b_chained ? src_rows[1] - src_rows[0] : b.src_stride);
+    const std::int64_t pitch = first_pitch();
     if (pitch < kHugePage && rows_in_cache(pitch) >= b.extent) return 0;
     for (std::int64_t run = kMostGroupedRun; run >= kLeastGroupedRun; run /= 2) {
         if (run / itemsize * row <= kMaxGroupedBytes) return run;
@@ -217,22 +236,33 @@ std::int64_t TileTranspose::grouped_run(std::int64_t row, const Kernels& kernels
     return 0;
 }
 
-// Bytes of each destination row that a unit streams.
-std::int64_t TileTranspose::panel_to_stream(std::int64_t row, const Processor& processor, bool lines) const {
+// Bytes of each destination row that a unit streams: as many as the caches hold source rows for, too. Shorter vectors come back
+// for the other part of a line, which should be in the first-level cache.
+std::int64_t TileTranspose::panel_to_stream(std::int64_t row, const PlanContext& context, bool lines) const {
+    const Processor& processor = *context.processor;
     if (processor.followed_pages == 0) {
         const bool is_short = row <= kShortPanelRow || a.extent * itemsize <= kShortSourceRow;
         return is_short && lines ? kSmallPanelBytes : processor.panel_bytes;
     }
-    for (const std::int64_t bytes : kFollowedPanels) {
-        const std::int64_t rows = std::min(b.extent, bytes / itemsize);
-        std::int64_t apart = 0;  // bytes between rows, where a page lies between them that page
+    // The translations of large pages are few.
+    const std::int64_t pitch = first_pitch();
+    if (pitch >= kHugePage) return kSmallPanelBytes;
+    const bool halves = context.kernels->vector_bytes < kLine;
+    const std::int64_t held = rows_in_cache(pitches(), halves ? kFirstLevelWay : kSecondLevelWay);
+    const auto pages_of = [&](std::int64_t rows) {
+        std::int64_t apart = 0;  // bytes between rows; a page where each has one to itself
         for (std::int64_t j = 1; j < rows; ++j) {
             const auto at = static_cast<std::size_t>(j);
             apart += std::min(std::abs(b_chained ? src_rows[at] - src_rows[at - 1] : b.src_stride), kPage);
         }
-        if (apart < processor.followed_pages * kPage) return bytes;
+        return apart / kPage + 1;
+    };
+    for (const std::int64_t bytes : kFollowedPanels) {
+        const std::int64_t rows = std::min(b.extent, bytes / itemsize);
+        const bool bounded = bytes == kMaxPanelBytes && rows > kFewRows;
+        if (rows <= held && pages_of(rows) <= (bounded ? kFewPages : processor.followed_pages)) return bytes;
     }
-    return processor.panel_bytes;
+    return !lines && processor.panel_bytes / itemsize <= held ? processor.panel_bytes : kSmallPanelBytes;
 }
 
 // Does the first-level cache lose lines that a tile of vectors of a line writes before the next tile of their rows comes? Then
@@ -260,8 +290,25 @@ bool TileTranspose::sides_meet() const {
     return lines_in_one_set(b.src_stride, side, false) + lines_in_one_set(a.dst_stride, side, false) > kSmallSetLines;
 }
 
+// Is each line of rows that begin at several places of one stored once, by way of a stage, where they go to a last-level cache that
+// is far? Most vectors lie in two lines there.
+bool TileTranspose::stages_uneven(const Problem& problem, bool lines) const {
+    const PlanContext& context = problem.context;
+    const bool splits = context.kernels->vector_bytes == kLine || (context.kernels->vector_bytes > 16 && itemsize > 1);
+    return context.processor->far_last_level && !context.near && !lines && splits && b.extent * itemsize >= kLeastUnevenRow &&
+           a.extent * itemsize >= kLine;
+}
+
+// Rows that begin at one place of a line: do vectors lie in two, unless they begin with the row's first line?
+bool TileTranspose::splits_lines(const Problem& problem, bool lines) const {
+    const std::int64_t vector_bytes = problem.context.kernels->vector_bytes;
+    const std::int64_t place = problem.context.dst_alignment | problem.context.dst_offset;
+    return lines && place % vector_bytes != 0 && b.extent * itemsize >= kLeastShiftedVectors * vector_bytes;
+}
+
 // In the caches, by vectors of a line: is each line of the destination stored once, by way of a stage?
 bool TileTranspose::stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const {
+    if (stages_uneven(problem, lines)) return true;
     if (problem.context.kernels->vector_bytes != kLine || a_chained || b.extent * itemsize < 1024) return false;
     if (!problem.context.processor->small_first_level)
         return tile_loses_lines(aligned) || (lines && panel_loses_lines(std::min(b.extent, panel_rows)));
@@ -275,8 +322,8 @@ bool TileTranspose::writes_whole_rows(const Problem& problem, bool lines) const 
     const Processor& processor = *problem.context.processor;
     const bool wanted = processor.far_last_level ||
                         (processor.small_first_level && problem.context.kernels->vector_bytes == kLine && !sides_meet());
-    return wanted && !problem.context.near && itemsize >= kLeastWholeElement && !a_chained && !b_chained &&
-           b.extent * itemsize >= kLongWholeRow && std::abs(b.src_stride) >= kLongWholePitch &&
+    return wanted && !stages_uneven(problem, lines) && !problem.context.near && itemsize >= kLeastWholeElement && !a_chained &&
+           !b_chained && b.extent * itemsize >= kLongWholeRow && std::abs(b.src_stride) >= kLongWholePitch &&
            !(lines && (lines_in_one_set(std::abs(a.dst_stride), kWholeSetRows, true) > kSetLines ||
                        panel_loses_lines(std::min(b.extent, kPanelBytes / itemsize))));
 }
@@ -314,14 +361,18 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
             a.tile = std::min(a.extent, run / itemsize);
             return StoreMode::staged;
         }
-        a.tile = std::min(a.extent, steps_for(context.unit_bytes, row, side));
+        // Of each source row a line at least, if there is room: shorter vectors would read it twice. (Emerald Rapids, AVX2, 25 to
+        // 60 MB, rows of 130 to 250 elements of 1 to 8 bytes: 1.1 to 1.25 times as fast as half a line; 300 to 500 bytes, of
+        // which a line of each would need more room, not staged at all: 0.7 to 0.8.)
+        const std::int64_t of_line = std::max(side, kLine / itemsize);
+        a.tile = std::min(a.extent, steps_for(context.unit_bytes, row, of_line * row <= kMaxUnitBytes ? of_line : side));
         if (a.tile * row <= kMaxUnitBytes) return StoreMode::staged;
     }
     // Rows of one line are worth streaming where they follow each other.
     if (context.large && (row >= 2 * kLine || (row == kLine && aligned && dense_rows()))) {
         const std::int64_t rows = rows_in_cache(pitches());
         const std::int64_t line = std::max<std::int64_t>(1, kLine / itemsize);
-        const std::int64_t chosen = asked != 0 ? asked : panel_to_stream(row, *context.processor, lines);
+        const std::int64_t chosen = asked != 0 ? asked : panel_to_stream(row, context, lines);
         const std::int64_t wanted = panel(lines ? chosen : std::min(chosen, kUnevenPanelBytes));
         a.tile = std::min(a.extent, panel(4096));
         // A tile of bytes is one line of each row of the destination, and such lines leave slowly: panels are staged.
@@ -352,12 +403,14 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
     if (asked == 0 && writes_whole_rows(problem, lines)) {
         a.tile = std::min(a.extent, kLine / itemsize);
         b.tile = b.extent;
+        shifts_to_lines = splits_lines(problem, lines);
         return StoreMode::cached;
     }
     const std::int64_t chosen = asked == 0 ? kPanelBytes : asked;
     by_lines = stages_lines(problem, lines, aligned, panel(chosen));
     whole_lines = by_lines && aligned;
-    const std::int64_t staged = aligned ? std::min(chosen, kMaxPanelBytes) : kUnevenPanelBytes;
+    shifts_to_lines = !by_lines && splits_lines(problem, lines);
+    const std::int64_t staged = std::min(chosen, aligned ? kMaxPanelBytes : kUnevenPanelBytes);
     b.tile = std::min(b.extent, panel(by_lines ? staged : chosen));
     a.tile = std::min(a.extent, std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, side)));
     return StoreMode::cached;
