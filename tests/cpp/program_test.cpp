@@ -256,6 +256,57 @@ TEST_CASE("long columns are read by groups") {
     }
 }
 
+// Rows of a transpose that begin behind a line, where tiles are shifted onto the lines: short ones, and those of several tiles.
+TEST_CASE("rows of a transpose may begin anywhere in a line") {
+    std::mt19937 random(10);
+    constexpr std::int64_t kLineBytes = 64;
+    const auto check = [&](std::int64_t itemsize, std::int64_t row, std::int64_t place, std::int64_t columns,
+                           const Variant& variant, const Processor& processor) {
+        const std::int64_t rows = row / itemsize;
+        const std::int64_t pitch = (place + row + kLineBytes - 1) / kLineBytes * kLineBytes;
+        Nest nest;
+        nest.itemsize = itemsize;
+        nest.dst_offset = place;
+        nest.loops = {{columns, itemsize, pitch}, {rows, columns * itemsize, itemsize}};
+        PlanOptions options;
+        options.dst_alignment = kLineBytes;
+        options.variant = variant;
+        options.processor = &processor;
+        const Bytes src = random_bytes(static_cast<std::size_t>(rows * columns * itemsize), random);
+        Bytes dst(static_cast<std::size_t>(pitch * columns + kLineBytes), std::byte{0x5a});
+        Bytes expected = dst;
+        void* aligned = dst.data();
+        std::size_t space = dst.size();
+        const auto start = static_cast<std::size_t>(
+            static_cast<std::byte*>(std::align(kLineBytes, space - kLineBytes + 1, aligned, space)) - dst.data());
+        reference(nest, src.data(), expected.data() + start);
+        const Program program({Transfer{0, 0, nest}}, options);
+        const std::byte* from = src.data();
+        std::byte* to = dst.data() + start;
+        program.execute(&from, &to, 2);
+        INFO(testing::literal(nest), " ", program.explain(2));
+        CHECK(testing::difference(dst, expected) == "");
+    };
+    for (const std::int64_t itemsize : {1, 2, 4, 8, 16}) {
+        for (const std::int64_t row : {16, 32, 48, 64, 80, 96, 112, 128, 192, 208, 512, 1040}) {
+            for (const std::int64_t place : {itemsize, 16 - itemsize, std::int64_t{16}, 16 + itemsize, std::int64_t{32},
+                                             std::int64_t{48}, 64 - itemsize}) {
+                for (const std::int64_t panel : {0, 64}) {
+                    for (const auto stores : {Variant::Stores::cached, Variant::Stores::nontemporal}) {
+                        check(itemsize, row, place, 70, {0, stores, panel}, kManyStreams);
+                        check(itemsize, row, place, 5, {0, stores, panel}, kFewStreams);
+                    }
+                }
+            }
+        }
+    }
+    // Beyond the second-level caches.
+    for (const std::int64_t place : {8, 16, 56}) {
+        for (const std::int64_t row : {208, 3200})
+            check(8, row, place, (4 << 20) / row, {0, Variant::Stores::cached, 0}, kFewStreams);
+    }
+}
+
 TEST_CASE("several transfers make one program") {
     std::mt19937 random(9);
     const Bytes src = random_bytes(600, random);

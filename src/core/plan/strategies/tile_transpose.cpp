@@ -20,8 +20,9 @@ constexpr double kPartsByte = 0.05;
 // are prefetched.
 constexpr std::int64_t kPanelBytes = 512;
 constexpr std::array<std::int64_t, 3> kFollowedPanels{kMaxPanelBytes, 256, 192};  // where prefetchers follow the source's rows
-constexpr std::int64_t kFewPages = 4;  // of the source, from which more rows than kFewRows of the longest of these are read
+// The longest of these, where it has more than so many rows of the source, only if they lie in so few pages.
 constexpr std::int64_t kFewRows = 32;
+constexpr std::int64_t kFewPages = 4;
 constexpr std::int64_t kSmallPanelBytes = 128;
 constexpr std::int64_t kShortPanelRow = 4096;  // bytes, of the destination
 constexpr std::int64_t kShortSourceRow = 1024;  // bytes
@@ -92,7 +93,8 @@ constexpr std::int64_t kLeastCallBytes = 8 << 10;
 // Of a panel's source, which is read a line of each row at a time.
 constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
 
-// Bytes of a way of a cache, as small as any: a second-level one has 16 of them, a quarter of which is left for others.
+// Bytes of a way of a cache, as small as any. A second-level one has 16 of them, a quarter of which is left for others; a
+// first-level one 12 where lines are looked for there.
 constexpr std::int64_t kFirstLevelWay = 4 * 1024;
 constexpr std::int64_t kSecondLevelWay = 64 * 1024;
 
@@ -290,23 +292,24 @@ bool TileTranspose::sides_meet() const {
     return lines_in_one_set(b.src_stride, side, false) + lines_in_one_set(a.dst_stride, side, false) > kSmallSetLines;
 }
 
-// Is each line of rows that begin at several places of one stored once, by way of a stage, where they go to a last-level cache that
-// is far? Most vectors lie in two lines there.
+// Rows that begin at several places of a line, or between elements: is each line stored once, by way of a stage, where they go to a
+// last-level cache that is far? Most vectors lie in two lines there.
 bool TileTranspose::stages_uneven(const Problem& problem, bool lines) const {
     const PlanContext& context = problem.context;
-    const bool splits = context.kernels->vector_bytes == kLine || (context.kernels->vector_bytes > 16 && itemsize > 1);
-    return context.processor->far_last_level && !context.near && !lines && splits && b.extent * itemsize >= kLeastUnevenRow &&
-           a.extent * itemsize >= kLine;
+    const bool vectors_split = context.kernels->vector_bytes == kLine || (context.kernels->vector_bytes > 16 && itemsize > 1);
+    return context.processor->far_last_level && !context.near && !lines && vectors_split &&
+           b.extent * itemsize >= kLeastUnevenRow && a.extent * itemsize >= kLine;
 }
 
 // Rows that begin at one place of a line: do vectors lie in two, unless they begin with the row's first line?
 bool TileTranspose::splits_lines(const Problem& problem, bool lines) const {
     const std::int64_t vector_bytes = problem.context.kernels->vector_bytes;
     const std::int64_t place = problem.context.dst_alignment | problem.context.dst_offset;
-    return lines && place % vector_bytes != 0 && b.extent * itemsize >= kLeastShiftedVectors * vector_bytes;
+    const std::int64_t least = std::max(kLine, kLeastShiftedVectors * vector_bytes);
+    return lines && place % vector_bytes != 0 && b.extent * itemsize >= least;
 }
 
-// In the caches, by vectors of a line: is each line of the destination stored once, by way of a stage?
+// In the caches: is each line of the destination stored once, by way of a stage?
 bool TileTranspose::stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const {
     if (stages_uneven(problem, lines)) return true;
     if (problem.context.kernels->vector_bytes != kLine || a_chained || b.extent * itemsize < 1024) return false;
@@ -412,7 +415,8 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
     shifts_to_lines = !by_lines && splits_lines(problem, lines);
     const std::int64_t staged = std::min(chosen, aligned ? kMaxPanelBytes : kUnevenPanelBytes);
     b.tile = std::min(b.extent, panel(by_lines ? staged : chosen));
-    a.tile = std::min(a.extent, std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, side)));
+    a.tile = std::min(a.extent,
+                      std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, std::max(side, kLine / itemsize))));
     return StoreMode::cached;
 }
 
