@@ -3,7 +3,12 @@
 // destination stay.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "kernel_checks.hpp"
 #include "plan/gather_table.hpp"
@@ -12,6 +17,24 @@
 namespace {
 
 using namespace testing;
+
+#if defined(__x86_64__)
+// Does the processor say what of the registers' state is in use?
+bool says_what_is_in_use() {
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(13, 1, &a, &b, &c, &d) != 0 && (a & 4) != 0;
+}
+
+// Calls a kernel; then, whether the upper half of a register that SSE can name is not zero: of 32 bytes (2), of 64 (6).
+template <class Kernel, class... Arguments>
+unsigned int upper_halves_in_use(Kernel kernel, const Arguments&... arguments) {
+    unsigned int low = 0;
+    unsigned int high = 0;
+    kernel(arguments...);
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1) : "memory");
+    return low & (1U << 2 | 1U << 6);
+}
+#endif
 
 class Checker : public KernelChecks {
 protected:
@@ -247,6 +270,49 @@ TEST_CASE_FIXTURE(Checker, "bytes are streamed from and to any alignment") {
             "stream", {bytes});
     }
 }
+
+#if defined(__x86_64__)
+TEST_CASE("kernels leave the upper halves of vectors zero") {
+    if (!says_what_is_in_use()) return;
+    const std::vector<std::byte> src(8192, std::byte{1});
+    std::vector<std::byte> room(8192);
+    std::byte* const dst = room.data() + (-reinterpret_cast<std::uintptr_t>(room.data()) & 63);
+    std::int64_t src_rows[128];
+    std::int64_t dst_rows[64];
+    for (std::int64_t k = 0; k < 128; ++k) src_rows[k] = k % 32 * 64;
+    for (std::int64_t k = 0; k < 64; ++k) dst_rows[k] = k * 64;
+    for (const dnnmove::Isa isa : dnnmove::available_isas()) {
+        const Kernels& kernels = dnnmove::kernels_for(isa);
+        const auto in_use = [&](const char* name, auto&&... arguments) {
+            CAPTURE(name);
+            CAPTURE(static_cast<int>(isa));
+            CHECK(upper_halves_in_use(std::forward<decltype(arguments)>(arguments)...) == 0);
+        };
+        for (const std::int64_t bytes : {40, 640, 647}) in_use("stream", kernels.stream, src.data(), dst, bytes);
+        for (const KernelStores stores : {KernelStores{false, false}, KernelStores{true, true}}) {
+            for (const std::int64_t bytes : {70, 320, 327}) {
+                in_use("copy_rows", kernels.copy_rows, src.data(), dst, bytes, KernelLoop{2, 3000, 640}, stores);
+            }
+            for (const std::int64_t bytes : {5, 32, 48, 60}) {
+                in_use("copy_runs", kernels.copy_runs, src.data(), dst, bytes, KernelLoop{9, 100, bytes},
+                       KernelLoop{2, 1000, 1024}, stores);
+                in_use("fill", kernels.fill, src.data(), dst, bytes, KernelLoop{9, 0, bytes}, KernelLoop{2, 1000, 1024},
+                       stores);
+            }
+            for (const std::int64_t width : {1, 2, 4, 8, 16}) {
+                const std::size_t of = dnnmove::log2_of(width);
+                for (const std::int64_t side : {64 / width, 64 / width - 1}) {
+                    in_use("transpose", kernels.transpose[of], src.data(), src_rows, dst, dst_rows, side, side,
+                           KernelStores{stores.nontemporal && side == 64 / width, stores.prefetch},
+                           dnnmove::RowsAhead{src.data(), src_rows});
+                    in_use("transpose_lines", kernels.transpose_lines[of], src.data(), src_rows, dst, dst_rows, side, side,
+                           side, true, stores, dnnmove::RowsAhead{src.data(), src_rows});
+                }
+            }
+        }
+    }
+}
+#endif
 
 TEST_CASE_FIXTURE(Checker, "strips of rows are copied and what follows them is kept") {
     for (const std::int64_t bytes : sizes(200)) {

@@ -15,17 +15,17 @@ const Kernels& avx2_kernels() {
     static constexpr Kernels table = [] {
         Kernels kernels = make_table<Simd256>(Isa::avx2);
         kernels.gather_bytes = 16;
-        kernels.transpose_cells = transpose_cells<Simd256>;
+        kernels.transpose_cells = entry<transpose_cells<Simd256>>;
         kernels.gather_windows = 1;
-        kernels.gather = gather_one_window;
-        kernels.exchange = exchange_short<Simd256>;
+        kernels.gather = entry<gather_one_window>;
+        kernels.exchange = entry<exchange_short<Simd256>>;
         kernels.exchange_bytes = kShortExchange;
-        kernels.weave = by_reference<weave_lanes<Simd256>>;
+        kernels.weave = entry<weave_lanes<Simd256>>;
         kernels.weave_bytes = 16;
-        kernels.transpose_batch[0] = transpose_batch<Simd256, 1>;
-        kernels.transpose_batch[1] = transpose_batch<Simd256, 2>;
-        kernels.transpose_batch[2] = transpose_batch<Simd256, 4>;
-        kernels.transpose_batch[3] = transpose_batch<Simd256, 8>;
+        kernels.transpose_batch[0] = entry<transpose_batch<Simd256, 1>>;
+        kernels.transpose_batch[1] = entry<transpose_batch<Simd256, 2>>;
+        kernels.transpose_batch[2] = entry<transpose_batch<Simd256, 4>>;
+        kernels.transpose_batch[3] = entry<transpose_batch<Simd256, 8>>;
         return kernels;
     }();
     return table;

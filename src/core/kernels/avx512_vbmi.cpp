@@ -1,6 +1,6 @@
 // The kernels for AVX-512 with VBMI: those of AVX-512, but for what permutes bytes of whole vectors.
 #if defined(__x86_64__)
-#include "kernels/by_reference.hpp"
+#include "kernels/entry.hpp"
 #include "kernels/exchange.hpp"
 #include "kernels/gather_choose.hpp"
 #include "kernels/simd_avx512.hpp"
@@ -15,13 +15,13 @@ const Kernels& avx512_vbmi_kernels() {
         Kernels kernels = avx512_kernels();
         kernels.isa = Isa::avx512_vbmi;
         kernels.gather_bytes = 64;
-        kernels.transpose_cells = transpose_packed;
+        kernels.transpose_cells = entry<transpose_packed>;
         kernels.packs_cells = true;
         kernels.gather_windows = 2;
-        kernels.gather = gather_two_windows;
-        kernels.weave = by_reference<weave>;
+        kernels.gather = entry<gather_two_windows>;
+        kernels.weave = entry<weave>;
         kernels.weave_bytes = kLine;
-        kernels.exchange = exchange;
+        kernels.exchange = entry<exchange>;
         kernels.exchange_bytes = kLine;
         return kernels;
     }();

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/contract.hpp"
+#include "kernels/entry.hpp"
 
 namespace dnnmove {
 namespace {
@@ -121,7 +121,7 @@ void swap_words(const std::byte* src, std::byte* dst, std::int64_t count, std::i
 
 template <class Numbers, std::size_t from, std::size_t... to>
 constexpr void add_conversions_of(Conversions& table, std::index_sequence<to...>) {
-    ((table.convert[from][to] = convert<Numbers, static_cast<Number>(from), static_cast<Number>(to)>), ...);
+    ((table.convert[from][to] = entry<convert<Numbers, static_cast<Number>(from), static_cast<Number>(to)>>), ...);
 }
 
 template <class Numbers, std::size_t... from>
@@ -134,7 +134,7 @@ template <class Simd, class Numbers>
 constexpr Conversions make_conversions() {
     Conversions table{};
     add_conversions<Numbers>(table, std::make_index_sequence<kNumbers>());
-    table.swap_words = swap_words<Simd>;
+    table.swap_words = entry<swap_words<Simd>>;
     return table;
 }
 

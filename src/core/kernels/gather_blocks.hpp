@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "kernels/by_reference.hpp"
+#include "kernels/entry.hpp"
 #include "kernels/contract.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/simd_portable.hpp"
@@ -38,7 +38,7 @@ template <class Shape>
 constexpr BlockMover mover_of() {
     BlockMover mover{Shape::template blocks<false>, Shape::template blocks<true>, nullptr, false};
     if constexpr (requires(KernelLoop loop) { Shape::rows(GatherBlock{}, nullptr, nullptr, loop, loop); }) {
-        mover.rows = by_reference<Shape::rows>;
+        mover.rows = entry<Shape::rows>;
     } else {
         mover.down_rows = Shape::kDownRows;
     }
@@ -60,7 +60,7 @@ inline void walk_blocks(const BlockMover& mover, const GatherBlock& block, const
                         const KernelLoop& along, const KernelLoop& across, KernelStores stores) {
     const bool cached = !stores.nontemporal && !stores.prefetch;
     if (cached && mover.rows != nullptr) return mover.rows(block, src, dst, along, across);
-    const KernelLoop a = along;  // values, as by_reference says
+    const KernelLoop a = by_words<KernelLoop>(along);  // values, as entry.hpp says
     const KernelLoop b = across;
     const std::int64_t steps = block.loop_steps;
     if (cached && mover.down_rows && a.extent < 4 * steps && b.src_rows == nullptr) {

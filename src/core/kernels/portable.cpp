@@ -13,18 +13,18 @@ namespace dnnmove {
 const Kernels& portable_kernels() {
     static constexpr Kernels table = [] {
         Kernels kernels = make_table<Simd128>(Isa::scalar);
-        kernels.exchange = exchange_short<Simd128>;
+        kernels.exchange = entry<exchange_short<Simd128>>;
         kernels.exchange_bytes = kShortExchange;
-        kernels.gather = gather_one_window;
+        kernels.gather = entry<gather_one_window>;
         kernels.gather_bytes = 16;
         kernels.gather_windows = 1;
-        kernels.transpose_cells = transpose_cells<Simd128>;
-        kernels.weave = by_reference<weave_lanes<Simd128>>;
+        kernels.transpose_cells = entry<transpose_cells<Simd128>>;
+        kernels.weave = entry<weave_lanes<Simd128>>;
         kernels.weave_bytes = 16;
-        kernels.transpose_batch[0] = transpose_batch<Simd128, 1>;
-        kernels.transpose_batch[1] = transpose_batch<Simd128, 2>;
-        kernels.transpose_batch[2] = transpose_batch<Simd128, 4>;
-        kernels.transpose_batch[3] = transpose_batch<Simd128, 8>;
+        kernels.transpose_batch[0] = entry<transpose_batch<Simd128, 1>>;
+        kernels.transpose_batch[1] = entry<transpose_batch<Simd128, 2>>;
+        kernels.transpose_batch[2] = entry<transpose_batch<Simd128, 4>>;
+        kernels.transpose_batch[3] = entry<transpose_batch<Simd128, 8>>;
         return kernels;
     }();
     return table;

@@ -244,8 +244,8 @@ void find_places(const std::int64_t* indices, std::int64_t count, std::int64_t l
 }
 
 template <class Simd>
-void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
-               KernelStores stores) noexcept {
+[[gnu::always_inline]] inline void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a,
+                                             KernelLoop b, KernelStores stores) noexcept {
     // Close runs are found by the hardware; distant ones are asked for some runs ahead.
     const std::int64_t distance = a.src_stride < 0 ? -a.src_stride : a.src_stride;
     const std::int64_t close = is_list(a, b) ? 1 : 0;

@@ -181,9 +181,9 @@ private:
 };
 
 template <int W>
-inline void transpose_packed(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                             std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, Cells cells,
-                             KernelStores stores, RowsAhead ahead) noexcept {
+inline void pack_rows(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
+                      std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, Cells cells,
+                      KernelStores stores, RowsAhead ahead) noexcept {
     // Columns that are left, a small part of a tile, suit narrow tiles better.
     const std::int64_t left = rows_out % PackedTile<W>::kColumns;
     const std::int64_t packed = left <= PackedTile<W>::kColumns / 2 ? rows_out - left : rows_out;
@@ -202,7 +202,7 @@ inline void transpose_packed(const std::byte* src, const std::int64_t* src_rows,
                              std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, Cells cells,
                              KernelStores stores, RowsAhead ahead) noexcept {
     const auto run = [&]<int W>() {
-        transpose_packed<W>(src, src_rows, dst, dst_rows, rows_out, rows_in, owned, first, cells, stores, ahead);
+        pack_rows<W>(src, src_rows, dst, dst_rows, rows_out, rows_in, owned, first, cells, stores, ahead);
     };
     switch (packed_element(cells.width)) {
         case 1: return run.template operator()<1>();

@@ -38,8 +38,8 @@ inline void spread_rows(const std::byte* src, std::byte* to, std::int64_t bytes,
 }
 
 template <class Simd>
-void turn_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b,
-               KernelStores stores) noexcept {
+[[gnu::always_inline]] inline void turn_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a,
+                                             KernelLoop b, KernelStores stores) noexcept {
     alignas(64) std::byte block[kMaxTurnedBytes];
     const std::int64_t row = a.extent * bytes;
     const std::int64_t pitch = (row + 2 * kLine - 1) / kLine * kLine;
