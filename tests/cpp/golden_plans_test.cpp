@@ -56,7 +56,9 @@ std::string plan_of(const std::string& problem, Isa isa, Variant::Stores stores,
     PlanOptions options{isa, alignment, {}, &processor};
     options.variant.stores = stores;
     std::string text = Program({Transfer{0, 0, nest_of(problem)}}, options).explain(1);
-    text.erase(0, text.find("kernel ") + std::strlen("kernel "));
+    const std::size_t blocks = text.find("moved by blocks");
+    const std::size_t kernel = text.find("kernel ");
+    text.erase(0, blocks != std::string::npos ? blocks : kernel + std::strlen("kernel "));
     return text.substr(0, text.rfind(", ", text.rfind(" units")));
 }
 

@@ -17,12 +17,19 @@ constexpr std::int64_t kDirectBytes = 2 * kLine;   // of a run of the source tha
 constexpr std::int64_t kDirectRunBytes = 1024;     // of such runs that a block far away covers in a row, at least
 constexpr std::int64_t kBlockBytes = 64 * 1024;    // of the destination
 constexpr std::int64_t kFarBlockBytes = 192 * 1024;
+constexpr std::int64_t kMoveRunBytes = 512;  // as kRunBytes, of elements that stay as they are
 constexpr std::int64_t kFewBlocks = 8;  // of a nest far away, of whose first block nobody asks ahead for the lines
 constexpr std::int64_t kFewBlockBytes = 16 * 1024;  // of the destination that a block has even so
 constexpr std::int64_t kShortSpan = 64;  // elements that take the same parameters, too few for a call of their own
 constexpr std::int64_t kMostLines = 2048;  // of the source that are asked for ahead of a block
+constexpr std::int64_t kMostMovedLines = 8192;  // and of one of elements that stay as they are
 constexpr std::int64_t kStreamBytes = 4096;  // of a run that the hardware follows
 constexpr std::int64_t kMostParts = 1024;  // of a table of offsets
+constexpr double kMovedTwice = 0.04;  // cycles per byte: into the stage and out of it
+// Where a nest's plan is said to take so many times as long, it hardly ever is the faster one. (Of the 72 permutations of
+// cost_of_far_runs 20 to 24 are moved by blocks, all by AVX2 in 0.89 of the time, by VBMI in 0.94; at 1.0 34 to 37, in 0.88 and 0.93,
+// and three or four of them take 1.1 to 1.5 times as long as before.)
+constexpr double kWorthBlocks = 1.3;
 constexpr std::int64_t kPatternElements = 1024;  // of a pattern of parameters, at least
 
 bool is_linear(const Dims& table) {
@@ -59,7 +66,9 @@ BlockWalk::BlockWalk(const Nest& nest, const Nest* parameters, std::shared_ptr<c
         bytes_ *= loop.extent;
     }
     if (!direct_) plan_blocks(context);
-    list_lines();
+    // Kernels that do not ask for their lines are helped; where prefetchers follow the source, those that do are not.
+    const bool asked = !plans_.empty() && plans_.front().asks_ahead() && context.processor->followed_pages != 0;
+    if (far_ && (sink_->changes() || !asked)) list_lines();
 }
 
 // Loops of one step vanish; those that go back in the destination are walked from the end.
@@ -134,8 +143,10 @@ bool BlockWalk::is_direct() const {
 }
 
 void BlockWalk::choose_tiles() {
-    const std::int64_t stage = far_ ? kFarStageBytes : kStageBytes;
-    const std::int64_t block = far_ ? kFarBlockBytes : kBlockBytes;
+    const bool moves = far_ && !sink_->changes();
+    const std::int64_t stage = moves ? kFarMoveBytes : far_ ? kFarStageBytes : kStageBytes;
+    const std::int64_t block = moves ? kFarMoveBytes : far_ ? kFarBlockBytes : kBlockBytes;
+    const std::int64_t enough = moves ? kMoveRunBytes : kRunBytes;
     std::int64_t most = std::min(stage / sink_->src_bytes, block / sink_->dst_bytes);
     if (far_) {
         std::int64_t all = 1;
@@ -154,14 +165,14 @@ void BlockWalk::choose_tiles() {
     };
     if (!direct_) {
         std::int64_t run = sink_->dst_bytes;
-        for (std::size_t k = loops_.size(); k-- > 0 && run < kRunBytes && loops_[k].dst_stride == run;) {
-            grow(loops_[k], (kRunBytes + run - 1) / run);
+        for (std::size_t k = loops_.size(); k-- > 0 && run < enough && loops_[k].dst_stride == run;) {
+            grow(loops_[k], (enough + run - 1) / run);
             if (loops_[k].tile < loops_[k].extent) break;
             run *= loops_[k].extent;
         }
     }
     if (!direct_ || far_) {
-        const std::int64_t least = direct_ ? kDirectRunBytes : kRunBytes;
+        const std::int64_t least = direct_ ? kDirectRunBytes : enough;
         std::vector<WalkLoop*> by_source;
         for (WalkLoop& loop : loops_) {
             if (loop.src_table.empty() && loop.src_stride != 0) by_source.push_back(&loop);
@@ -258,6 +269,7 @@ bool BlockWalk::can_carry(std::size_t outermost, std::int64_t run) {
 
 void BlockWalk::plan_blocks(const PlanContext& context) {
     PlanContext staging{context.kernels, false, context.near, kLine, 0};
+    staging.far_source = far_ && !sink_->changes();
     std::int64_t count = 1;
     for (WalkLoop& loop : loops_) {
         loop.first_plan = count;
@@ -291,7 +303,6 @@ void BlockWalk::plan_blocks(const PlanContext& context) {
 
 // The hardware does not see where the next block's short runs begin.
 void BlockWalk::list_lines() {
-    if (!far_) return;
     std::vector<const WalkLoop*> loops;
     for (const WalkLoop& loop : loops_) {
         if (!loop.src_table.empty() && loop.tile > 1) return;
@@ -309,7 +320,7 @@ void BlockWalk::list_lines() {
     }
     std::int64_t runs = 1;
     for (std::size_t j = k; j < loops.size(); ++j) runs *= loops[j]->tile;
-    if (runs * (run / kLine + 2) > kMostLines || (direct_ && run > kStreamBytes)) return;
+    if (runs * (run / kLine + 2) > (sink_->changes() ? kMostLines : kMostMovedLines) || (direct_ && run > kStreamBytes)) return;
     Dims starts{first};
     for (; k < loops.size(); ++k) {
         const std::size_t count = starts.size();
@@ -321,6 +332,37 @@ void BlockWalk::list_lines() {
         for (std::int64_t at = 0; at < run - 1; at += kLine) ahead_.push_back(start + at);
         ahead_.push_back(start + run - 1);
     }
+}
+
+std::optional<BlockWalk> BlockWalk::instead_of(const NestPlan& plan, const Nest& nest, const PlanContext& context) {
+    if (!context.processor->moves_by_blocks || !context.beyond_cache || context.variant.kernel != 0 ||
+        context.variant.panel != 0)
+        return std::nullopt;
+    if (Problem(nest.loops, nest.itemsize, context).innermost != Problem::Innermost::elements) return std::nullopt;
+    const auto tabled = [](const Loop& loop) { return loop.table != nullptr; };
+    if (std::any_of(nest.loops.begin(), nest.loops.end(), tabled)) return std::nullopt;
+    auto as_it_is = std::make_shared<Sink>();
+    as_it_is->src_bytes = as_it_is->dst_bytes = nest.itemsize;
+    BlockWalk walk(nest, nullptr, std::move(as_it_is), context);
+    if (walk.direct_ || walk.units_ == 1 || kWorthBlocks * walk.cost() >= plan.cost()) return std::nullopt;
+    return walk;
+}
+
+// Cycles per byte, as of a nest plan.
+double BlockWalk::cost() const {
+    Runs runs{0, sink_->src_bytes, sink_->dst_bytes};
+    const auto goes_on = [&](const WalkLoop& loop) { return loop.src_stride == runs.read && loop.tile > 1; };
+    for (auto loop = loops_.begin(); loop != loops_.end();) {
+        loop = std::find_if(loops_.begin(), loops_.end(), goes_on);
+        if (loop == loops_.end()) break;
+        runs.read *= loop->tile;
+        if (loop->tile < loop->extent) break;
+    }
+    for (std::size_t k = loops_.size(); k-- > 0 && loops_[k].dst_stride == runs.written;) {
+        runs.written *= loops_[k].tile;
+        if (loops_[k].tile < loops_[k].extent) break;
+    }
+    return plans_.front().cost() + kMovedTwice + cost_of_far_runs(runs, runs.written);
 }
 
 std::size_t BlockWalk::memory() const {

@@ -27,6 +27,7 @@ struct ChainedTranspose : Strategy {
     virtual double cycles(std::int64_t columns, std::int64_t rows, const Kernels& kernels) const = 0;
     double cost(const Problem& problem) const override { return cycles(a.extent, b.extent, problem.kernels()); }
     Schedule schedule(const Problem& problem) final;
+    bool asks_ahead() const final { return true; }
     std::size_t memory() const override;
 
     std::vector<std::int64_t> dst_rows;  // offsets of a's steps: all of a chain's, else one tile's; src_rows likewise of b's

@@ -24,13 +24,16 @@ std::vector<Candidate> candidates(const Problem& problem) {
 Choice choose(const Problem& problem) {
     std::vector<Candidate> all = candidates(problem);
     if (all.empty()) return {};
+    const auto waits = [](const Candidate& candidate) { return !candidate.strategy->asks_ahead(); };
+    if (problem.context.far_source && !std::all_of(all.begin(), all.end(), waits)) std::erase_if(all, waits);
     auto rank = static_cast<std::size_t>(problem.context.variant.kernel);
     if (rank >= all.size()) rank = 0;
     std::stable_sort(all.begin(), all.end(),
                      [](const Candidate& one, const Candidate& other) { return one.cost < other.cost; });
     std::unique_ptr<Strategy>& strategy = all[rank].strategy;
     const Schedule schedule = strategy->schedule(problem);
-    if (schedule.stores != StoreMode::staged || !strategy->shuns_stage()) return {std::move(strategy), schedule};
+    if (schedule.stores != StoreMode::staged || !strategy->shuns_stage())
+        return {std::move(strategy), schedule, all[rank].cost};
     PlanContext inside = problem.context;
     inside.beyond_cache = false;
     return choose(Problem(problem.loops, problem.itemsize, inside));
@@ -41,8 +44,9 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     for (const Loop& loop : nest.loops) bytes_ *= loop.extent;
     const Problem problem(nest.loops, nest.itemsize, context);
     takes_list_ = problem.innermost == Problem::Innermost::listed;
-    auto [strategy, schedule] = choose(problem);
+    auto [strategy, schedule, cost] = choose(problem);
     if (strategy == nullptr) return;
+    cost_ = cost + (context.beyond_cache ? cost_of_far_runs(strategy->taken, problem) : 0);
     stores_ = schedule.stores;
     walk_ = make_walk(problem, *strategy, schedule);
     walk_.src_offset += nest.src_offset;

@@ -26,6 +26,7 @@ std::vector<Candidate> candidates(const Problem& problem);
 struct Choice {
     std::unique_ptr<Strategy> strategy = nullptr;  // null where there is no candidate
     Schedule schedule = {};
+    double cost = 0;  // as of a candidate
 };
 
 // The cheapest candidate, or where the context's variant asks for it, another; scheduled.
@@ -43,6 +44,9 @@ public:
     std::int64_t bytes() const { return bytes_; }
     // Units that belong together: a share of them ends with one of these.
     std::int64_t block_units() const { return walk_.block_units; }
+    // Cycles per byte, as the planner estimates them: past the caches, with what the ends of its runs cost.
+    double cost() const { return cost_; }
+    bool asks_ahead() const { return strategy_->asks_ahead(); }
     // Bytes that the plan holds, without the tables of the nest.
     std::size_t memory() const;
     // Does run() need a list, for a table that is given?
@@ -69,6 +73,7 @@ private:
     std::int64_t units_ = 1;
     std::int64_t lines_per_unit_ = 0;  // to ask for of the next block
     std::int64_t bytes_;
+    double cost_ = 0;
 };
 
 }  // namespace dnnmove

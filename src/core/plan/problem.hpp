@@ -32,6 +32,9 @@ struct PlanContext {
     // much of a row they read together.
     std::int64_t side_by_side_from = 0;   // bytes
     std::int64_t side_by_side_bytes = 0;  // 0: a nest by itself
+    bool far_source = false;  // the source comes from beyond the caches, though the destination lies in one
+
+    bool reads_far() const { return beyond_cache || far_source; }
 };
 
 // Canonical loops, the last one innermost in the destination, around an element. Refers to what it is made of.
@@ -69,9 +72,23 @@ inline std::size_t log2_of(std::int64_t n) { return static_cast<std::size_t>(std
 
 inline constexpr double kCallCycles = 70;  // of one kernel call and of the loops around it
 
+// How much kernel calls on the loops `taken` move at a time, and how long the runs are that they read and write, with those of
+// other calls that come within `soon` bytes. All in bytes.
+struct Runs {
+    std::int64_t bytes;
+    std::int64_t read;
+    std::int64_t written;
+};
+Runs runs_of_calls(const std::vector<std::size_t>& taken, const Problem& problem, std::int64_t soon);
+
 // Cycles per byte for what kernel calls on the loops `taken` cost besides the kernel's work: the calls, and
 // the lines at the ends of the runs that a call reads and writes, which other calls touch again.
 double cost_of_calls(const std::vector<std::size_t>& taken, const Problem& problem);
+
+// What the ends of runs cost besides, past the caches, where nests are compared with walks over blocks (plan/block_walk.hpp):
+// in cycles per byte, of what comes soon and of what a single call writes.
+double cost_of_far_runs(const Runs& soon, std::int64_t written_by_call);
+double cost_of_far_runs(const std::vector<std::size_t>& taken, const Problem& problem);
 
 // Cycles per byte for elements that are taken out of lines far apart along `loop`, beyond the caches: what the
 // estimates of kernels that move element after element leave out.

@@ -23,15 +23,19 @@ struct Processor {
     bool repeats_by_strings;
     // The last-level cache takes so long to answer that its prefetchers count: rows are written whole.
     bool far_last_level;
+    // Past the caches its kernels wait for short runs from far apart: permutations of many axes are moved by blocks.
+    bool moves_by_blocks;
     // Its first-level cache has 32 KiB in 8 ways and takes vectors of a line in halves: a stage, which takes room there and twice
     // the stores, helps little.
     bool small_first_level;
 };
 
+// Whether Zen gains by blocks has not been measured.
+//
 // Zen: its prefetchers are not needed, since the kernels ask for what they read. (Zen 5: lines for 64 rows 19 GB/s, runs of
 // four lines 60. Zen 4, vectors of 32 bytes, 2000 to 4000 rows of the source, of elements of 2 bytes: 16 open lines 0.27 to 0.48
 // of the speed of staged ones; of 4 and 8 bytes, 8 and 4 open lines: level.)
-inline constexpr Processor kManyStreams{512, 0, true, 8, true, 32 << 20, false, false, false};
+inline constexpr Processor kManyStreams{512, 0, true, 8, true, 32 << 20, false, false, false, false};
 
 // Zen 4, with vectors of a line. (plan/strategies/tile_transpose.cpp has the figures.)
 inline constexpr Processor kSmallCaches = [] {
@@ -58,7 +62,7 @@ inline constexpr Processor kStrings = [] {
 // stores, 0.60 to 0.69 past the caches. Two CPUs of an Ice Lake that see 48 MiB: a copy by ordinary stores is at 0.85 of one
 // past the caches where both arrays have 18 MB, at 0.6 to 0.7 from 24 MB on. With a reader of the result behind it, it takes
 // 0.6 to 0.9 of the time up to 16 MB, 0.7 to 1.6 at 20 to 24, 1.3 to 1.7 at 32, 0.9 to 1.2 at 40 and 48.)
-inline constexpr Processor kFewStreams{256, 48, false, 1, false, 20 << 20, false, true, false};
+inline constexpr Processor kFewStreams{256, 48, false, 1, false, 20 << 20, false, true, true, false};
 
 // The one that this is, or is most like.
 const Processor& this_processor();

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -105,8 +106,8 @@ private:
     }
 };
 
-// A nest whose elements go through a sink.
-struct SinkStep {
+// A nest that is moved by blocks.
+struct BlockStep {
     int src;
     int dst;
     Transfer::Repeat repeat;
@@ -258,7 +259,7 @@ void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const*
 struct Program::Impl {
     std::vector<Records> records;
     std::vector<Step> steps;
-    std::vector<SinkStep> sinks;
+    std::vector<BlockStep> blocks;
     std::vector<Constant> constants;  // that the steps read
     PlanOptions options;
     std::int64_t bytes = 0;
@@ -269,12 +270,12 @@ struct Program::Impl {
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks) const noexcept {
         for (const Records& walk : records) run_slice(walk, srcs, dsts, chunk, chunks, 0, 1);
         const std::int64_t slice_bytes = std::max(kSliceBytes, steps.empty() ? 0 : steps.front().block_bytes());
-        const std::int64_t slices = steps.size() + sinks.size() == 1
+        const std::int64_t slices = steps.size() + blocks.size() == 1
                                         ? 1
                                         : std::clamp<std::int64_t>(bytes / chunks / slice_bytes, 1, most_units);
         for (std::int64_t slice = 0; slice < slices; ++slice) {
             for (const Step& step : steps) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
-            for (const SinkStep& step : sinks) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
+            for (const BlockStep& step : blocks) run_slice(step, srcs, dsts, chunk, chunks, slice, slices);
         }
     }
     // All on this thread. Of small copies nothing is cut, which spares the divisions.
@@ -283,18 +284,18 @@ struct Program::Impl {
             const Step::Planned& planned = single->planned;
             planned.plan->run(srcs[single->src] + planned.src_shift, dsts[single->dst] + planned.dst_shift, 0,
                               planned.plan->units(), single->list_of(srcs));
-        } else if (steps.size() + sinks.size() > 1 && bytes >= 2 * kSliceBytes) {
+        } else if (steps.size() + blocks.size() > 1 && bytes >= 2 * kSliceBytes) {
             run(srcs, dsts, 0, 1);
         } else {
             for (const Records& walk : records) walk.run(srcs, dsts, 0, walk.units());
             for (const Step& step : steps) step.run(srcs, dsts, 0, step.units());
-            for (const SinkStep& step : sinks) step.run(srcs, dsts, 0, step.units());
+            for (const BlockStep& step : blocks) step.run(srcs, dsts, 0, step.units());
         }
         fence();
     }
     // False, and nothing done, where no other thread can help.
     bool run_shared(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept;
-    std::size_t nests() const { return records.size() + steps.size() + sinks.size(); }
+    std::size_t nests() const { return records.size() + steps.size() + blocks.size(); }
     // At the end of each thread's part.
     void fence() const noexcept {
         if (streams) kernels_for(options.isa).fence();
@@ -348,6 +349,11 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     if (context.beyond_cache && transfers.size() <= kMostSideBySide) context.side_by_side_bytes = side_by_side(transfers);
     if (context.side_by_side_bytes != 0) context.side_by_side_from = transfers.front().nest.src_offset;
     context.unit_bytes = std::clamp<std::int64_t>(kSliceBytes / nests, 1024, 4096);
+    const auto add_blocks = [&](BlockStep&& step) {
+        impl->streams = impl->streams || step.walk.streams();
+        impl->most_units = std::max(impl->most_units, step.units());
+        impl->blocks.push_back(std::move(step));
+    };
     std::vector<bool> taken(transfers.size());
     for (std::size_t k = 0; sinks && k < transfers.size(); ++k) {
         const Transfer& transfer = transfers[k];
@@ -360,12 +366,10 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         for (std::int64_t first = 0; first < period; ++first) {
             const Transfer::Repeat turn{(repeat.count - first + period - 1) / period, repeat.src_step * period,
                                         repeat.src_pitch * period, repeat.dst_pitch * period};
-            impl->sinks.push_back({transfer.src + static_cast<int>(first * repeat.src_step), transfer.dst, turn,
-                                   constant_of(transfer), BlockWalk(nest, transfer.parameters.get(), transfer.sink, context)});
+            add_blocks({transfer.src + static_cast<int>(first * repeat.src_step), transfer.dst, turn, constant_of(transfer),
+                        BlockWalk(nest, transfer.parameters.get(), transfer.sink, context)});
             nest.src_offset += repeat.src_pitch;
             nest.dst_offset += repeat.dst_pitch;
-            impl->streams = impl->streams || impl->sinks.back().walk.streams();
-            impl->most_units = std::max(impl->most_units, impl->sinks.back().units());
         }
     }
     while (auto records = Records::take(transfers, taken, *context.kernels, context.stream_rows)) {
@@ -387,7 +391,13 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         };
         Step step = planner.plan(transfer);
         if (step.planned.plan->complete()) {
-            add(std::move(step));
+            std::optional<BlockWalk> walk;
+            if (transfers.size() == 1 && !repeated) walk = BlockWalk::instead_of(*step.planned.plan, transfer.nest, context);
+            if (walk) {
+                add_blocks({transfer.src, transfer.dst, {}, constant_of(transfer), std::move(*walk)});
+            } else {
+                add(std::move(step));
+            }
             continue;
         }
         for (Transfer& part : split_padding(transfer)) {
@@ -444,7 +454,7 @@ std::size_t Program::memory() const {
         bytes += sizeof *step.repeats + heap_bytes(step.repeats->others);
     }
     for (const Records& walk : impl_->records) bytes += walk.memory();
-    for (const SinkStep& step : impl_->sinks) bytes += step.walk.memory();
+    for (const BlockStep& step : impl_->blocks) bytes += step.walk.memory();
     return bytes;
 }
 
@@ -458,7 +468,7 @@ ProgramSummary Program::summary(std::size_t most) const {
         summary.copies.push_back(
             {step.src, step.dst, step.planned.plan->summary(), step.planned.plan->describe(), step.copies()});
     }
-    for (const SinkStep& step : impl_->sinks) {
+    for (const BlockStep& step : impl_->blocks) {
         if (summary.copies.size() < most)
             summary.copies.push_back({step.src, step.dst, std::nullopt, step.walk.describe(), step.repeat.count});
     }
@@ -474,7 +484,7 @@ std::string Program::explain(int threads) const {
         text += "  " + step.source() + " -> destination " + std::to_string(step.dst) + ": " + step.planned.plan->describe() +
                 "\n";
     }
-    for (const SinkStep& step : impl_->sinks) {
+    for (const BlockStep& step : impl_->blocks) {
         text += "  " + name_of_sources(step.src, step.repeat) + " -> destination " + std::to_string(step.dst) + ": " +
                 step.walk.describe() + "\n";
     }

@@ -76,7 +76,7 @@ BlockWalk::Block BlockWalk::block_at(std::int64_t unit) const noexcept {
 
 // What a walk beyond the caches needs: too much for the stacks of some threads.
 struct BlockWalk::FarScratch {
-    alignas(64) std::byte stage[kFarStageBytes];
+    alignas(64) std::byte stage[std::max(kFarStageBytes, kFarMoveBytes)];
     CarriedLines lines;
 };
 
@@ -154,8 +154,9 @@ void BlockWalk::finish_runs(const std::byte* src, std::byte* dst, std::byte* sta
     for (;;) {
         prefetch(ahead, run, block);
         if (lines != nullptr) {
-            finish_run(src, lines->room(), stage, run, parameter);
-            lines->put(row, lines->room(), dst, run * sink_->dst_bytes, *kernels_);
+            const bool changes = sink_->changes();
+            if (changes) finish_run(src, lines->room(), stage, run, parameter);
+            lines->put(row, changes ? lines->room() : src, dst, run * sink_->dst_bytes, *kernels_);
         } else if (scattered) {
             finish_scattered(src, dst, stage, run, parameter);
         } else {
@@ -181,6 +182,7 @@ void BlockWalk::finish_runs(const std::byte* src, std::byte* dst, std::byte* sta
 // `parameter`: that of the first element.
 void BlockWalk::finish_run(const std::byte* src, std::byte* dst, std::byte* stage, std::int64_t count,
                            std::int64_t parameter) const noexcept {
+    if (!sink_->changes()) return copy(src, dst, count * sink_->dst_bytes);
     if (!sink_->conversion) return swap(src, dst, count, nontemporal_);
     if (direct_ && !sink_->swapped.empty()) {
         swap(src, stage, count, false);  // no tile is larger than the stage
@@ -221,7 +223,7 @@ void BlockWalk::finish_scattered(const std::byte* src, std::byte* dst, std::byte
     const auto bytes = static_cast<std::size_t>(sink.dst_bytes);
     if (!sink.conversion) {
         // (The stage holds the run, and nobody reads it again.)
-        swap(src, stage + (src - stage), count, false);
+        if (sink.changes()) swap(src, stage + (src - stage), count, false);
         for (std::int64_t k = 0; k < count; ++k) std::memcpy(dst + k * loop.dst_stride, src + k * sink.dst_bytes, bytes);
         return;
     }
@@ -242,6 +244,11 @@ void BlockWalk::finish_scattered(const std::byte* src, std::byte* dst, std::byte
             std::memcpy(dst + (first + k) * loop.dst_stride, results + k * sink.dst_bytes, bytes);
         }
     }
+}
+
+void BlockWalk::copy(const std::byte* src, std::byte* dst, std::int64_t bytes) const noexcept {
+    if (nontemporal_) return kernels_->stream(src, dst, bytes);
+    std::memcpy(dst, src, static_cast<std::size_t>(bytes));
 }
 
 void BlockWalk::swap(const std::byte* src, std::byte* dst, std::int64_t count, bool nontemporal) const noexcept {

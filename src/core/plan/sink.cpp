@@ -9,6 +9,7 @@ const char* name_of(Number number) {
 }
 
 std::string Sink::describe() const {
+    if (!changes()) return "moved by blocks";
     std::string text;
     if (!swapped.empty()) text = "bytes swapped";
     if (conversion) {

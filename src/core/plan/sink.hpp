@@ -18,7 +18,7 @@ struct Words {
     bool operator==(const Words&) const = default;
 };
 
-// First the byte order of some words is turned, then the numbers are converted; either may be absent.
+// First the byte order of some words is turned, then the numbers are converted; either may be absent, or both.
 struct Sink {
     struct Conversion {
         Number from;
@@ -34,6 +34,8 @@ struct Sink {
 
     // Does the position of an element decide what becomes of it?
     bool varies() const { return scale.size() > 1; }
+    // Or do elements stay as they are?
+    bool changes() const { return !swapped.empty() || conversion.has_value(); }
     // "u8 to f32 with scale and shift"
     std::string describe() const;
 };

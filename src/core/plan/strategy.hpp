@@ -129,6 +129,8 @@ struct Strategy {
     virtual double call_cost(const Problem& problem) const { return cost_of_calls(taken, problem); }
     // Sizes the tiles and makes the tables, once the strategy is chosen.
     virtual Schedule schedule(const Problem& problem) = 0;
+    // Does its kernel ask for what the next call reads, wherever its results go?
+    virtual bool asks_ahead() const { return false; }
     // Is it better planned again as if its data stayed in the caches than staged?
     virtual bool shuns_stage() const { return false; }
     virtual std::int64_t b_tiles() const { return b.tiles(); }

@@ -36,7 +36,7 @@ struct ElementCopy final : RowStrategy {
         const bool odd_size = !power_of_two(itemsize);
         const double element = itemsize > 16 ? 0.06 * bytes : odd_size ? kOddElement : costs.run_element;
         // Short ones are not staged: beyond the caches each waits for its line.
-        const double waits = context.beyond_cache && itemsize <= 16 ? 1.7 : 1;
+        const double waits = context.reads_far() && itemsize <= 16 ? 1.7 : 1;
         double cycles = (element / bytes + 1.5 / row) * waits;
         // Every element from another line, which the elements beside it need again later, if they are not copied by
         // blocks. (Tiles are better at elements of odd sizes, but for pitches of whole pages, which leave the rows

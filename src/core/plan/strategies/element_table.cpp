@@ -73,6 +73,7 @@ struct ElementTable final : Strategy {
     double cost(const Problem&) const override { return cycles; }
     Schedule schedule(const Problem& problem) override;
     void run(const Call& call) const noexcept override;
+    bool asks_ahead() const override { return true; }
     StrategyWords describe() const override {
         return {"elements by a table", "blocks", "runs", "blocks of " + std::to_string(block.length * itemsize) + " B"};
     }

@@ -144,6 +144,7 @@ struct TransposeGather final : Strategy {
         return {streams ? StoreMode::nontemporal : StoreMode::cached};
     }
     void run(const Call& call) const noexcept override;
+    bool asks_ahead() const override { return true; }
     StrategyWords describe() const override {
         return {"transpose, then gather", "source columns", "source rows",
                 "blocks of " + std::to_string(table.loop_steps * along.dst_stride) + " B"};

@@ -39,6 +39,7 @@ struct TransposeRuns final : Strategy {
     }
     Schedule schedule(const Problem& problem) override;
     void run(const Call& call) const noexcept override;
+    bool asks_ahead() const override { return true; }
     StrategyWords describe() const override {
         return {"transpose into runs", "source parts", "steps",
                 std::to_string(columns.length * a.tile) + " columns, " + std::to_string(rows.length) + " rows, " +
