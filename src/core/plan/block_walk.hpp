@@ -96,7 +96,9 @@ private:
         std::size_t line;
         std::int64_t elements;  // of the block before it that have left
     };
+    template <std::int64_t stage_bytes>
     struct FarScratch;
+    void move_elements(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
     void run_on_stack(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
     void run_blocks(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end, std::byte* stage,
                     CarriedLines* lines) const noexcept;

@@ -75,8 +75,9 @@ BlockWalk::Block BlockWalk::block_at(std::int64_t unit) const noexcept {
 }
 
 // What a walk beyond the caches needs: too much for the stacks of some threads.
+template <std::int64_t stage_bytes>
 struct BlockWalk::FarScratch {
-    alignas(64) std::byte stage[std::max(kFarStageBytes, kFarMoveBytes)];
+    alignas(64) std::byte stage[stage_bytes];
     CarriedLines lines;
 };
 
@@ -86,16 +87,39 @@ void BlockWalk::run(const std::byte* src, std::byte* dst, std::int64_t begin, st
         alignas(64) std::byte stage[kStageBytes];
         return run_blocks(src, dst, begin, end, stage, nullptr);
     }
-    const std::unique_ptr<FarScratch> scratch(new (std::nothrow) FarScratch);
+    // A run cannot fail, whatever memory is left.
+    if (!sink_->changes()) {
+        const std::unique_ptr<FarScratch<kFarMoveBytes>> scratch(new (std::nothrow) FarScratch<kFarMoveBytes>);
+        if (scratch == nullptr) return move_elements(src, dst, begin, end);
+        return run_blocks(src, dst, begin, end, scratch->stage, carries_ ? &scratch->lines : nullptr);
+    }
+    const std::unique_ptr<FarScratch<kFarStageBytes>> scratch(new (std::nothrow) FarScratch<kFarStageBytes>);
     if (scratch == nullptr) return run_on_stack(src, dst, begin, end);
     run_blocks(src, dst, begin, end, scratch->stage, carries_ ? &scratch->lines : nullptr);
 }
 
-// A run cannot fail, whatever memory is left.
 [[gnu::noinline]] void BlockWalk::run_on_stack(const std::byte* src, std::byte* dst, std::int64_t begin,
                                                std::int64_t end) const noexcept {
-    FarScratch scratch;
+    FarScratch<kFarStageBytes> scratch;
     run_blocks(src, dst, begin, end, scratch.stage, carries_ ? &scratch.lines : nullptr);
+}
+
+// One by one, without a stage.
+void BlockWalk::move_elements(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
+    const auto bytes = static_cast<std::size_t>(sink_->dst_bytes);
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+        const Block block = block_at(unit);
+        for (std::int64_t element = 0; element < block.elements; ++element) {
+            std::int64_t from = block.src;
+            std::int64_t to = block.dst;
+            std::int64_t rest = element;
+            for (std::size_t k = loops_.size(); k-- > 0; rest /= block.steps[k]) {
+                from += rest % block.steps[k] * loops_[k].src_stride;
+                to += rest % block.steps[k] * loops_[k].dst_stride;
+            }
+            std::memcpy(dst + to, src + from, bytes);
+        }
+    }
 }
 
 void BlockWalk::run_blocks(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end, std::byte* stage,
