@@ -28,7 +28,7 @@ constexpr std::int64_t kMostParts = 1024;  // of a table of offsets
 constexpr double kMovedTwice = 0.04;  // cycles per byte: into the stage and out of it
 // Where a nest's plan is said to take so many times as long, it hardly ever is the faster one. (Of the 72 permutations of
 // cost_of_far_runs 20 to 24 are moved by blocks, all by AVX2 in 0.89 of the time, by VBMI in 0.94; at 1.0 34 to 37, in 0.88 and 0.93,
-// and three or four of them take 1.1 to 1.5 times as long as before.)
+// and three or four of them take 1.05 to 1.5 times as long as before.)
 constexpr double kWorthBlocks = 1.3;
 constexpr std::int64_t kPatternElements = 1024;  // of a pattern of parameters, at least
 

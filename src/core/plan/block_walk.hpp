@@ -40,7 +40,8 @@ public:
 
     static constexpr std::int64_t kStageBytes = 16 * 1024;
     // Where memory, not the core, sets the pace: of elements that change, and of such that stay as they are. (Emerald Rapids, 24
-    // permutations of many axes, AVX2, against their nests: 96 KB 1.28, 128 KB 1.30, 192 KB 1.38, 256 KB 1.40, 384 KB 1.41.)
+    // permutations of many axes, AVX2, against their nests: 96 KB 1.28, 128 KB 1.30, 192 KB 1.38, 256 KB 1.40, 384 KB 1.44,
+    // while kernels still left upper halves of registers in use.)
     static constexpr std::int64_t kFarStageBytes = 96 * 1024;
     static constexpr std::int64_t kFarMoveBytes = 256 * 1024;
 

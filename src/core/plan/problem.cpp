@@ -70,7 +70,7 @@ Runs runs_of_calls(const std::vector<std::size_t>& taken, const Problem& problem
 }
 
 // Emerald Rapids, two threads, 72 random permutations of 5 to 20 axes, 24 to 150 MB, as nests and by blocks: with these the faster
-// one is chosen but for 1 to 2 % of the time. The choice does not depend on kWritten from 8 to 30.
+// one is chosen but for 2 % of the time, with kWritten from 8 to 30 for less than 3 %.
 double cost_of_far_runs(const Runs& soon, std::int64_t written_by_call) {
     constexpr double kRead = 15;
     constexpr double kWritten = 20;

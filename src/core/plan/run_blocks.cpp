@@ -247,7 +247,7 @@ void BlockWalk::finish_scattered(const std::byte* src, std::byte* dst, std::byte
     const auto bytes = static_cast<std::size_t>(sink.dst_bytes);
     if (!sink.conversion) {
         // (The stage holds the run, and nobody reads it again.)
-        if (sink.changes()) swap(src, stage + (src - stage), count, false);
+        swap(src, stage + (src - stage), count, false);
         for (std::int64_t k = 0; k < count; ++k) std::memcpy(dst + k * loop.dst_stride, src + k * sink.dst_bytes, bytes);
         return;
     }
