@@ -212,3 +212,12 @@ def test_a_missing_library_is_an_import_error_with_advice(far_package):
     assert "ImportError: libdnnl.so.3: cannot open shared object file" in done.stderr
     assert "pip install onednn-cpu-gomp" in done.stderr
     assert "conda install onednn" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("nm") is None, reason="needs nm of binutils")
+def test_the_extension_shows_nothing_but_its_initialisation():
+    """A static C++ library in it, as compilers without a shared one link, must not replace that of oneDNN."""
+    shown = subprocess.check_output(["nm", "-D", "--defined-only", dnnmove._core.__file__], text=True).splitlines()
+    names = {line.split()[-1] for line in shown}
+    assert "PyInit__core" in names
+    assert {name for name in names if not name.startswith("PyInit_")} == set()
