@@ -7,13 +7,12 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <new>
 #include <sstream>
 #include <string>
 #include <thread>
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
+#include "runtime/openmp_places.hpp"
 
 namespace dnnmove {
 namespace {
@@ -61,10 +60,22 @@ int merge(int a, int b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
 }  // namespace
 
+#if defined(__linux__)
+bool process_cpus(cpu_set_t& cpus) noexcept {
+    if (sched_getaffinity(getpid(), sizeof cpus, &cpus) != 0) return false;
+    try {
+        if (CPU_COUNT(&cpus) < sysconf(_SC_NPROCESSORS_ONLN)) add_places(cpus);
+    } catch (const std::bad_alloc&) {
+        // The first thread's own, then.
+    }
+    return true;
+}
+#endif
+
 int affinity_cpus() {
 #if defined(__linux__)
-    cpu_set_t mask;
-    if (sched_getaffinity(getpid(), sizeof mask, &mask) == 0) return std::max(1, CPU_COUNT(&mask));
+    cpu_set_t cpus;
+    if (process_cpus(cpus)) return std::max(1, CPU_COUNT(&cpus));
 #endif
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }

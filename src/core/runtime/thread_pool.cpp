@@ -30,6 +30,7 @@
 #include <new>
 
 #include "runtime/chunks.hpp"
+#include "runtime/cpu_count.hpp"
 #include "runtime/futex.hpp"
 #include "runtime/scheduling.hpp"
 
@@ -209,8 +210,8 @@ void* ThreadPool::thread_main(void* argument) noexcept {
     Worker& worker = *static_cast<Worker*>(argument);
 #if defined(__linux__)
     // Not the mask of the thread that happened to start this one, which may be bound to one processor.
-    cpu_set_t mask;
-    if (sched_getaffinity(getpid(), sizeof mask, &mask) == 0) pthread_setaffinity_np(pthread_self(), sizeof mask, &mask);
+    cpu_set_t cpus;
+    if (process_cpus(cpus)) pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
     pthread_setname_np(pthread_self(), "dnnmove");
 #endif
     worker.pool->serve(worker);

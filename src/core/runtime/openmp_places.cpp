@@ -1,0 +1,91 @@
+#include "runtime/openmp_places.hpp"
+
+#if defined(__linux__)
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace dnnmove {
+namespace {
+
+// Of one library; a process may have several, each that of a package of Python's.
+struct OpenMP {
+    int (*get_proc_bind)();
+    int (*get_num_places)();
+    int (*get_place_num_procs)(int place);
+    void (*get_place_proc_ids)(int place, int* ids);
+};
+
+bool find(const char* path, OpenMP& openmp) {
+    void* const library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) return false;
+    const auto look_up = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        return function != nullptr;
+    };
+    const bool found = look_up(openmp.get_proc_bind, "omp_get_proc_bind") &&
+                       look_up(openmp.get_num_places, "omp_get_num_places") &&
+                       look_up(openmp.get_place_num_procs, "omp_get_place_num_procs") &&
+                       look_up(openmp.get_place_proc_ids, "omp_get_place_proc_ids");
+    dlclose(library);  // whoever has loaded it keeps it
+    return found;
+}
+
+cpu_set_t cpus_of_place(const OpenMP& openmp, int place) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    std::array<int, CPU_SETSIZE> ids;
+    const long all = sysconf(_SC_NPROCESSORS_CONF);  // GOMP_CPU_AFFINITY may name more
+    const int count = openmp.get_place_num_procs(place);
+    if (count < 0 || count > CPU_SETSIZE) return cpus;
+    openmp.get_place_proc_ids(place, ids.data());
+    for (int k = 0; k < count; ++k) {
+        const int id = ids[static_cast<std::size_t>(k)];
+        if (id >= 0 && id < std::min<long>(all, CPU_SETSIZE)) CPU_SET(static_cast<std::size_t>(id), &cpus);
+    }
+    return cpus;
+}
+
+bool is_openmp(std::string_view path) {
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    return name.starts_with("libgomp") || name.starts_with("libomp") || name.starts_with("libiomp");
+}
+
+// (To be opened only when the walk over all libraries is over, which holds a lock of the linker's.)
+std::vector<std::string> loaded_libraries() {
+    std::vector<std::string> paths;
+    const auto note = [](dl_phdr_info* info, std::size_t, void* opaque) {
+        if (is_openmp(info->dlpi_name)) static_cast<std::vector<std::string>*>(opaque)->emplace_back(info->dlpi_name);
+        return 0;
+    };
+    dl_iterate_phdr(note, &paths);
+    return paths;
+}
+
+}  // namespace
+
+void add_places(cpu_set_t& cpus) {
+    for (const std::string& path : loaded_libraries()) {
+        OpenMP openmp;
+        if (!find(path.c_str(), openmp) || openmp.get_proc_bind() == 0) continue;
+        cpu_set_t all;
+        CPU_ZERO(&all);
+        bool bound = false;
+        for (int place = 0; place < openmp.get_num_places(); ++place) {
+            const cpu_set_t own = cpus_of_place(openmp, place);
+            bound = bound || CPU_EQUAL(&own, &cpus);
+            CPU_OR(&all, &all, &own);
+        }
+        if (bound) cpus = all;
+    }
+}
+
+}  // namespace dnnmove
+#endif
