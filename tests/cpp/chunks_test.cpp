@@ -13,9 +13,10 @@ using namespace dnnmove;
 namespace {
 
 struct Dealt {
-    Dealt(std::uint32_t count, std::size_t participants, bool brief) : chunks(count, brief), own(participants) {
+    Dealt(std::uint32_t count, std::size_t participants, bool brief, std::size_t late = 0)
+        : chunks(count, brief), own(participants + late) {
         for (ChunkRange& range : own) ranges.push_back(&range);
-        chunks.deal(ranges.data(), participants);
+        chunks.deal(ranges.data(), participants, participants + late);
     }
     // What `participant` gets until nothing is left.
     std::vector<std::uint32_t> rest_for(std::size_t participant) {
@@ -48,6 +49,26 @@ TEST_CASE("one participant gets all chunks, its own first and in order") {
                     CHECK(dealt.chunks.left() == 0);
                 }
             }
+        }
+    }
+}
+
+TEST_CASE("who comes later has no chunks of its own, and helps those that have") {
+    for (const bool brief : {false, true}) {
+        for (const std::size_t participants : {1, 2, 3}) {
+            constexpr std::uint32_t kCount = 12;
+            Dealt dealt(kCount, participants, brief, 2);
+            CHECK(dealt.chunks.left() == kCount);
+            CHECK(dealt.own[participants].left() == 0);
+            CHECK(dealt.own[participants + 1].left() == 0);
+            std::uint32_t chunk = 0;
+            REQUIRE(dealt.chunks.take(participants + 1, chunk));
+            CHECK(chunk % (kCount / participants) == kCount / participants - 1);  // the last of somebody's
+            std::vector<std::uint32_t> got = dealt.rest_for(participants);
+            got.push_back(chunk);
+            std::sort(got.begin(), got.end());
+            REQUIRE(got.size() == kCount);
+            for (std::uint32_t k = 0; k < kCount; ++k) CHECK(got[k] == k);
         }
     }
 }

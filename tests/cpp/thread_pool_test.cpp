@@ -13,6 +13,7 @@
 
 #include "test.hpp"
 #include "runtime/cpu_count.hpp"
+#include "runtime/patience.hpp"
 #include "runtime/scheduling.hpp"
 #include "runtime/worker_account.hpp"
 
@@ -352,6 +353,27 @@ TEST_CASE("a worker in debt rests longer each time") {
     // Long after a rest nothing is held against it.
     now += 1000 * kMilli;
     CHECK(rest_after_debt(kMilli) == first);
+}
+
+TEST_CASE("a worker waits as long as it usually has to, within bounds, and less where others want its processor") {
+    constexpr std::int64_t kMicro = 1000;
+    Patience patience;
+    CHECK(patience.spin(0) == Patience::kIdleSpin);
+    patience.note_idle(10 * kMicro);
+    CHECK(patience.spin(0) == Patience::kIdleSpin);
+    patience.note_idle(200 * kMicro);
+    CHECK(patience.spin(0) == 400 * kMicro);
+    patience.note_idle(900 * kMicro);
+    CHECK(patience.spin(0) == Patience::kMostIdleSpin);
+    // Pauses that it would have slept through all the same are no reason to wait long.
+    for (int k = 0; k < 100; ++k) patience.note_idle(5000 * kMicro);
+    CHECK(patience.spin(0) == Patience::kIdleSpin);
+    patience.note_contention(0);
+    CHECK(patience.spin(1) == Patience::kContendedSpin);
+    patience.note_idle(900 * kMicro);
+    CHECK(patience.spin(1) == Patience::kContendedSpin);
+    CHECK(!patience.contended(Patience::kContended));
+    CHECK(patience.spin(Patience::kContended) == Patience::kMostIdleSpin);
 }
 
 #if defined(__linux__)

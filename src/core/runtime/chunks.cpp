@@ -5,16 +5,17 @@
 
 namespace dnnmove {
 
-void Chunks::deal(ChunkRange* const* ranges, std::size_t participants) noexcept {
+void Chunks::deal(ChunkRange* const* ranges, std::size_t begin, std::size_t participants) noexcept {
     ranges_ = ranges;
-    participants_ = participants;
-    const auto first = [&](std::size_t k) { return static_cast<std::uint32_t>(std::uint64_t{count_} * k / participants); };
-    for (std::size_t k = 0; k < participants; ++k) ranges[k]->set(first(k), first(k + 1));
+    dealt_ = begin;
+    const auto first = [&](std::size_t k) { return static_cast<std::uint32_t>(std::uint64_t{count_} * k / begin); };
+    for (std::size_t k = 0; k < begin; ++k) ranges[k]->set(first(k), first(k + 1));
+    for (std::size_t k = begin; k < participants; ++k) ranges[k]->set(0, 0);
 }
 
 std::uint32_t Chunks::left() const noexcept {
     std::uint32_t left = 0;
-    for (std::size_t k = 0; k < participants_; ++k) left += ranges_[k]->left();
+    for (std::size_t k = 0; k < dealt_; ++k) left += ranges_[k]->left();
     return left;
 }
 
@@ -24,8 +25,8 @@ bool Chunks::take_others(std::size_t participant, std::uint32_t& chunk) noexcept
     std::int64_t end = 0;
     for (bool spares = brief_;;) {
         bool waits = false;
-        for (std::size_t k = 1; k < participants_; ++k) {
-            ChunkRange& range = *ranges_[(participant + k) % participants_];
+        for (std::size_t k = 1; k <= dealt_; ++k) {
+            ChunkRange& range = *ranges_[(participant + k) % dealt_];
             if (spares && range.left() == 1 && range.owner_works()) {
                 waits = true;
             } else if (range.take_last(chunk)) {

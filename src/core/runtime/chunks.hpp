@@ -61,8 +61,9 @@ public:
     // `brief`: calls that take about as long as `kSparing`, and are repeated.
     Chunks(std::uint32_t count, bool brief) noexcept : count_(count), brief_(brief) {}
 
-    // To `participants`, at most count() of them, as evenly as it goes. Both outlive the call.
-    void deal(ChunkRange* const* ranges, std::size_t participants) noexcept;
+    // To the first `begin` of `participants`, at most count() of them, as evenly as it goes; the others, who are to come later if
+    // at all, help those. The ranges outlive the call.
+    void deal(ChunkRange* const* ranges, std::size_t begin, std::size_t participants) noexcept;
     // A chunk that `participant` is to do, its own or another's. False where all have been taken.
     bool take(std::size_t participant, std::uint32_t& chunk) noexcept {
         return ranges_[participant]->take_first(chunk) || take_others(participant, chunk);
@@ -76,7 +77,7 @@ private:
     bool take_others(std::size_t participant, std::uint32_t& chunk) noexcept;
 
     ChunkRange* const* ranges_ = nullptr;
-    std::size_t participants_ = 0;
+    std::size_t dealt_ = 0;  // ranges that had chunks
     const std::uint32_t count_;
     const bool brief_;
 };

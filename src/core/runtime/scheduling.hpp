@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <atomic>
@@ -68,14 +67,37 @@ private:
 #endif
 };
 
-// How often this thread has lost its processor to another.
-inline long times_preempted() noexcept {
-#if defined(RUSAGE_THREAD)
-    rusage usage;
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
-#else
-    return 0;
-#endif
-}
+// How much of its processor's time a thread has lost to others. (What the host of a virtual machine takes does not count:
+// this system knows nothing of it.) By the thread itself.
+class LostTime {
+public:
+    struct Span {
+        std::int64_t lost;     // ns
+        std::int64_t elapsed;  // ns
+    };
+
+    // From now on: it has slept.
+    void restart(std::int64_t now) noexcept {
+        began_ = now;
+        ran_ = own_ns();
+    }
+    // Since the last restart, which this is, too.
+    Span take(std::int64_t now) noexcept {
+        const std::int64_t began = began_;
+        const std::int64_t ran = ran_;
+        restart(now);
+        return {now - began - (ran_ - ran), now - began};
+    }
+
+private:
+    static std::int64_t own_ns() noexcept {
+        timespec time;
+        if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+        return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    }
+
+    std::int64_t began_ = 0;
+    std::int64_t ran_ = 0;
+};
 
 }  // namespace dnnmove

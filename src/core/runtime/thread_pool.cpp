@@ -32,6 +32,7 @@
 #include "runtime/chunks.hpp"
 #include "runtime/cpu_count.hpp"
 #include "runtime/futex.hpp"
+#include "runtime/patience.hpp"
 #include "runtime/scheduling.hpp"
 
 namespace dnnmove {
@@ -40,22 +41,19 @@ namespace {
 enum State : std::uint32_t { kAwake, kAsleep, kComing, kOffered, kRunning };
 
 // All times in nanoseconds.
-// An idle worker spins so long before it sleeps: calls in a loop find it awake.
-constexpr std::int64_t kIdleSpin = 100'000;
-// After so long it lets others have the processor between two looks: spinning then costs nobody anything.
+// After so long an idle worker lets others have its processor between two looks: spinning then costs nobody anything.
 constexpr std::int64_t kEagerSpin = 20'000;
-// A spinning worker that sees the clock jump so far has lost its processor to somebody else.
-constexpr std::int64_t kLostProcessor = 50'000;
-// For so long then it sleeps where it else would let others have the processor: one that yields gets it back with the
-// scheduler's next tick, one that sleeps as soon as it is woken. (Two processors, Linux 6.18, calls of 0.13 ms between those
-// of PyTorch, whose threads spin for some milliseconds after each: 0.24 ms, 0.15 by this, with 50 ms 0.15 to 0.20.)
-constexpr std::int64_t kContended = 500'000'000;
+// A worker that has lost so much of its processor's time has lost it to somebody who will want it again: shorter than a turn of
+// any scheduler, longer than what the system does by the way.
+constexpr std::int64_t kLostProcessor = 200'000;
 // A worker that misses offers for so long has lost its processor once more.
 constexpr std::int64_t kLostWorker = 500'000;
 // A caller that takes so much longer than its workers for as much has lost its processor.
 constexpr std::int64_t kLostCaller = 300'000;
-// So long a caller spins for chunks that are being done, before it sleeps until they are.
+// So long a caller spins for chunks that are being done before it sleeps until they are, and where nobody wants their workers'
+// processors twice as long as its own took it, up to the second.
 constexpr std::int64_t kFinishSpin = 15'000;
+constexpr std::int64_t kMostFinishSpin = 200'000;
 // What waking a worker takes, before it has been seen here, and the bounds of what is believed.
 constexpr std::int64_t kWakeTime = 50'000;
 constexpr std::int64_t kLeastWakeTime = 10'000;
@@ -66,7 +64,7 @@ constexpr std::size_t kStackBytes = 512 * 1024;
 
 // The calls of one thread, as far as they followed each other without a pause.
 struct Streak {
-    std::int64_t end = 0;      // of the last call
+    std::int64_t end = 0;  // of the last call
     std::int64_t lacking = 0;  // time of calls that a sleeping worker would have shortened
     std::int64_t patience = 0;  // so long a pause such a worker would have waited
 };
@@ -74,35 +72,31 @@ thread_local Streak streak;
 
 }  // namespace
 
-// On its own cache lines: neighbours spin on theirs.
+// Each line is written by one side: the worker spins on the first, a caller keeps the others of its own in its caches.
 struct alignas(128) ThreadPool::Worker {
     std::atomic<std::uint32_t> state{kAwake};
-    std::atomic<bool> taken{false};  // by one caller, until its call returns
     // Of the offer:
-    Participant::Job* job = nullptr;
-    std::size_t index = 0;    // as a participant
+    alignas(64) Participant::Job* job = nullptr;
+    std::size_t index = 0;  // as a participant
     bool was_asleep = false;
     bool was_coming = false;
-    bool woken = false;       // for sure: by the caller itself
+    bool woken = false;  // for sure: by the caller itself
+    int caller_cpu = -1;
+    Worker* wakes[2] = {};  // who sleeps and has an offer, too: a tree, so that nobody wakes them all
+    std::int64_t offered_at = 0;  // ns; of one that is coming, the first offer that it missed
+    alignas(64) ChunkRange range;
+    // Of the callers:
+    alignas(64) std::atomic<bool> taken{false};  // by one caller, until its call returns
     // Some kernels wake it on its caller's processor, where it waits until the call is over. Once that has happened, it is
     // kept off that one while it is awake.
     bool misplaced = false;
+    std::int64_t charged_at = 0;  // ns; when it was last booked for an offer that it missed
+    WorkerAccount account;
     KeptOff kept_off;
-    Worker* wakes[2] = {};  // who sleeps and has an offer, too: a tree, so that nobody wakes them all
-    int caller_cpu = -1;
-    std::int64_t offered_at = 0;  // ns; of one that is coming, the first offer that it missed
-    std::int64_t charged_at = 0;  // ns; when it was last booked for that
-    // Of the call that has taken it:
-    std::int64_t done = 0;  // chunks
+    // The worker's own, of the call that has taken it:
+    alignas(64) std::int64_t done = 0;  // chunks
     std::int64_t took = 0;  // ns
-    alignas(64) ChunkRange range;
-    alignas(64) WorkerAccount account;
-    std::atomic<std::int64_t> contended_until{0};  // ns; so long its processor counts as one that others want, too
-
-    // So long it waits for an offer before it sleeps.
-    std::int64_t patience(std::int64_t now) const noexcept {
-        return now < contended_until.load(std::memory_order_relaxed) ? kEagerSpin : kIdleSpin;
-    }
+    Patience patience;
 
     ThreadPool* pool = nullptr;
     pthread_t thread{};
@@ -116,16 +110,16 @@ struct Participant::Job {
     void* context = nullptr;
     Chunks chunks;
     std::size_t participants = 1;
-    std::size_t awake = 1;      // participants [1, awake) were awake when the call began
-    std::size_t offered = 1;    // participants [1, offered) have an offer
-    std::int64_t began = 0;     // ns
+    std::size_t awake = 1;  // participants [1, awake) were awake when the call began
+    std::size_t offered = 1;  // participants [1, offered) have an offer
+    std::int64_t began = 0;  // ns
     std::int64_t look_at = INT64_MAX;  // when to see whether sleeping workers are worth waking
-    ChunkRange own;             // of the caller
-    std::int64_t done = 0;      // chunks that the caller has done
+    ChunkRange own;  // of the caller
+    std::int64_t done = 0;  // chunks that the caller has done
     // Workers that have an offer or run; the upper bit says that the caller sleeps.
     std::atomic<std::uint32_t> pending{0};
     ThreadPool::Worker* workers[ThreadPool::kMaxParticipants];  // [1, participants): those awake first
-    ChunkRange* ranges[ThreadPool::kMaxParticipants];           // [0, participants)
+    ChunkRange* ranges[ThreadPool::kMaxParticipants];  // [0, participants)
 
     static constexpr std::uint32_t kSleeps = 1U << 31;
 
@@ -153,6 +147,10 @@ struct Participant::Job {
             worker.was_coming = before == kComing;
             if (!worker.was_coming) worker.offered_at = now;
             if (worker.was_asleep && worker.misplaced) worker.kept_off.keep(worker.thread, cpu);
+        }
+        // (Only now: each exchange waits for all that has been written.)
+        for (std::size_t i = end; i-- > offered;) {
+            ThreadPool::Worker& worker = *workers[i];
             // One that falls asleep just now counts as awake, and is woken here.
             if (worker.state.exchange(kOffered, std::memory_order_acq_rel) == kAsleep && !worker.was_asleep) {
                 futex_wake_all(worker.state);
@@ -251,12 +249,14 @@ bool ThreadPool::start_worker() noexcept {
 }
 
 void ThreadPool::serve(Worker& worker) noexcept {
-    long preempted = times_preempted();
+    std::int64_t idle_since = now_ns();
+    LostTime time;
+    time.restart(idle_since);
     while (!ending_.load(std::memory_order_acquire)) {
         std::uint32_t state = worker.state.load(std::memory_order_acquire);
         const std::int64_t begin = now_ns();
         std::int64_t last = begin;
-        std::int64_t check = begin + kIdleSpin / 4;
+        std::int64_t check = begin + Patience::kIdleSpin / 4;
         while (state == kAwake && !ending_.load(std::memory_order_relaxed)) {
             for (int k = 0; k < 16 && state == kAwake; ++k) {
                 spin_pause();
@@ -264,22 +264,21 @@ void ThreadPool::serve(Worker& worker) noexcept {
             }
             if (state != kAwake) break;
             std::int64_t now = now_ns();
-            const std::int64_t patience = worker.patience(now);
+            const std::int64_t patience = worker.patience.spin(now);
             if (now - begin > kEagerSpin && now - begin <= patience) {
                 // Whoever waits for this processor gets it.
                 last = now;
                 sched_yield();
                 now = now_ns();
             }
+            // (A clock that jumps for no other thread has been stopped with the whole processor, by the host of a virtual machine.)
             bool lost = now - last > kLostProcessor;
             if (lost || now > check) {
-                const long before = preempted;
-                preempted = times_preempted();
                 check = INT64_MAX;
-                // (A clock that jumps without that has been stopped with the whole processor, by the host of a virtual machine.)
-                if (preempted != before) {
+                const auto [to_others, elapsed] = time.take(now);
+                if (to_others > kLostProcessor && to_others > elapsed / 16) {
                     lost = true;
-                    worker.contended_until.store(now + kContended, std::memory_order_relaxed);
+                    worker.patience.note_contention(now);
                 }
             }
             if (lost) worker.account.book(-WorkerAccount::kPreempted, now);
@@ -290,17 +289,22 @@ void ThreadPool::serve(Worker& worker) noexcept {
             last = now;
             state = worker.state.load(std::memory_order_acquire);
         }
+        const bool sleeps = state == kAsleep;
         while (state == kAsleep && !ending_.load(std::memory_order_relaxed)) {
             futex_wait(worker.state, kAsleep);
             state = worker.state.load(std::memory_order_acquire);
         }
-        if (state == kComing) worker.state.compare_exchange_strong(state, kAwake, std::memory_order_acq_rel);
+        if (sleeps) time.restart(now_ns());
+        if (state == kComing && worker.state.compare_exchange_strong(state, kAwake, std::memory_order_acq_rel)) {
+            idle_since = now_ns();
+        }
         if (state != kOffered || !worker.state.compare_exchange_strong(state, kRunning, std::memory_order_acq_rel)) continue;
         Participant::Job& job = *worker.job;
         for (Worker* other : worker.wakes) {
             if (other != nullptr) futex_wake_all(other->state);
         }
         worker.done = 0;
+        worker.patience.note_idle(worker.offered_at - idle_since);
         bool welcome = true;
         if (worker.was_asleep || worker.was_coming) {
             const std::int64_t now = now_ns();
@@ -320,6 +324,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
             worker.took = now_ns() - start;
         }
         const int caller_cpu = worker.caller_cpu;
+        idle_since = now_ns();
         worker.state.store(kAwake, std::memory_order_release);
         job.leave();
         if (!welcome) worker.kept_off.keep(worker.thread, caller_cpu);
@@ -351,7 +356,7 @@ void ThreadPool::reserve(Participant::Job& job, std::size_t wanted) noexcept {
 
 void ThreadPool::run_alone(Body body, void* context) noexcept {
     Participant::Job job(1, false);
-    job.chunks.deal(job.ranges, 1);
+    job.chunks.deal(job.ranges, 1, 1);
     Participant self(job, 0);
     body(context, self);
 }
@@ -380,17 +385,18 @@ void ThreadPool::run(std::size_t threads, std::uint32_t chunks, std::int64_t exp
     // A worker that rests is not lacking, nor is one that another call has.
     const bool more = workers() < std::min(wanted, max_workers_) && !refused_.load(std::memory_order_relaxed);
     const bool lacks = more || job.awake < job.participants;
-    streak.patience = more ? kIdleSpin : 0;
+    streak.patience = more ? Patience::kIdleSpin : 0;
     for (std::size_t i = job.awake; i < job.participants; ++i) {
-        streak.patience = std::max(streak.patience, job.workers[i]->patience(job.began));
+        streak.patience = std::max(streak.patience, job.workers[i]->patience.spin(job.began));
     }
     if (!lasting && !invest) release(job, job.awake);
     if (job.participants == 1) {
         run_alone(body, context);
     } else {
         for (std::size_t i = 1; i < job.participants; ++i) job.ranges[i] = &job.workers[i]->range;
-        job.chunks.deal(job.ranges, job.participants);
-        const std::size_t now = invest || 2 * expected > 3 * wake_time ? job.participants : job.awake;
+        const bool long_enough = 2 * expected > 3 * wake_time * static_cast<std::int64_t>(job.awake);
+        const std::size_t now = invest || long_enough ? job.participants : job.awake;
+        job.chunks.deal(job.ranges, now, job.participants);
         job.look_at = now < job.participants ? job.began + wake_time : INT64_MAX;
         if (now > 1) job.offer(now, job.began);
         Participant self(job, 0);
@@ -412,7 +418,7 @@ bool ThreadPool::run_on(Team team, std::size_t threads, std::uint32_t chunks, Bo
     job.context = context;
     job.participants = std::min({threads, std::size_t{chunks}, kMaxParticipants});
     for (std::size_t i = 1; i < job.participants; ++i) job.ranges[i] = &guests[i];
-    job.chunks.deal(job.ranges, job.participants);
+    job.chunks.deal(job.ranges, job.participants, job.participants);
     struct Call {
         Participant::Job& job;
         std::int64_t own_end;  // ns
@@ -447,17 +453,22 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
     std::uint32_t taken_back = 0;
     for (std::size_t i = 1; i < job.offered; ++i) {
         Worker& worker = *job.workers[i];
-        std::uint32_t state = kOffered;
         // One that is awake, or has been woken, may be in time for the next call.
         const State after = worker.was_asleep && !worker.woken ? kAsleep : kComing;
-        const bool missed = worker.state.compare_exchange_strong(state, after, std::memory_order_acq_rel);
+        std::uint32_t state = worker.state.load(std::memory_order_acquire);
+        const bool missed = state == kOffered && worker.state.compare_exchange_strong(state, after, std::memory_order_acq_rel);
         parts[i] = missed ? Part::missed : Part::begun;
         taken_back += missed ? 1 : 0;
     }
     std::uint32_t pending = job.pending.fetch_sub(taken_back, std::memory_order_acq_rel) - taken_back;
     const std::int64_t own_end = now_ns();
     std::int64_t end = own_end;
-    while (pending != 0 && end - own_end < kFinishSpin) {
+    const std::int64_t own_chunk = (own_end - job.began) / std::max<std::int64_t>(job.done, 1);
+    std::int64_t spin = std::clamp(2 * own_chunk, kFinishSpin, kMostFinishSpin);
+    for (std::size_t i = 1; i < job.offered && pending != 0; ++i) {
+        if (parts[i] == Part::begun && job.workers[i]->patience.contended(own_end)) spin = kFinishSpin;
+    }
+    while (pending != 0 && end - own_end < spin) {
         for (int k = 0; k < 16 && pending != 0; ++k) {
             spin_pause();
             pending = job.pending.load(std::memory_order_acquire);

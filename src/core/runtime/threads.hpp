@@ -27,7 +27,7 @@ bool forked();
 // How many of `threads` threads have enough to do where `bytes` bytes are to be written: at least 1.
 inline int useful_threads(int threads, std::int64_t bytes) noexcept {
     // Less is done sooner without one more thread.
-    constexpr std::int64_t kBytesPerThread = 192 * 1024;
+    constexpr std::int64_t kBytesPerThread = 96 * 1024;
     return static_cast<int>(std::clamp<std::int64_t>(bytes / kBytesPerThread, 1, std::max(threads, 1)));
 }
 
