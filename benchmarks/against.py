@@ -128,6 +128,10 @@ def compare(cases: list[Case], folder: pathlib.Path, threads: int, seconds: floa
 
 def main(options: argparse.Namespace, cases: list[Case], threads: int) -> None:
     chosen = [case for case in cases if case.op in MEASURED and case.output == "ready" and not case.small]
+    if not chosen:
+        raise SystemExit(
+            "--against times copies of 8 KB and more into arrays that are there; none of the cases chosen is one"
+        )
     compare(chosen, options.against, threads, options.seconds or SECONDS)
 
 

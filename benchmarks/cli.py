@@ -24,6 +24,11 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--peers", default=",".join(PEERS), help=f"comma-separated, of {', '.join(PEERS)}")
     p.add_argument("--no-peers", action="store_true", help="dnnmove against the copy ceiling only")
     p.add_argument("--threads", type=int, default=0, help="threads of every contestant (default: all CPUs)")
+    p.add_argument(
+        "--isa",
+        choices=("avx512_vbmi", "avx512", "avx2", "scalar"),
+        help="as on a machine with no more than that: the instruction sets of dnnmove, oneDNN, PyTorch and JAX",
+    )
     p.add_argument("--seconds", type=float, help="measuring time per case (default 0.8, with --quick 0.25)")
     p.add_argument(
         "--priority",
@@ -65,6 +70,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     from benchmarks import machine
 
+    if options.isa:
+        machine.cap(options.isa)
     threads = options.threads or machine.cpus()
     if options.list:
         print("\n".join(case.name for case in select(options, threads)))

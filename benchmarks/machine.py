@@ -69,6 +69,27 @@ def _build_info() -> dict[str, object]:
     return {key: value if isinstance(value, int | bool | str) else str(value) for key, value in info.items()}
 
 
+# By the names of dnnmove's instruction sets: what keeps oneDNN, PyTorch and XLA from using more. (NumPy's copies use
+# what every machine has; OpenVINO and ONNX Runtime take no such wish.)
+PEER_CAPS = {
+    "avx512": {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "ATEN_CPU_CAPABILITY": "avx512", "XLA_FLAGS": "AVX512"},
+    "avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "XLA_FLAGS": "AVX2"},
+    "scalar": {"ONEDNN_MAX_CPU_ISA": "SSE41", "ATEN_CPU_CAPABILITY": "default", "XLA_FLAGS": "SSE4_2"},
+}
+PEERS_CAPPED = "DNNMOVE_BENCHMARKS_PEERS_CAPPED"
+
+
+def cap(isa: str) -> None:
+    """As on a machine with no more than `isa`, for dnnmove and the peers that can be told; before their import."""
+    os.environ["DNNMOVE_ISA"] = isa
+    for variable, value in PEER_CAPS.get(isa, {}).items():
+        if variable == "XLA_FLAGS":
+            os.environ[variable] = f"{os.environ.get(variable, '')} --xla_cpu_max_isa={value}".strip()
+        else:
+            os.environ[variable] = value
+    os.environ[PEERS_CAPPED] = "1" if isa in PEER_CAPS else ""
+
+
 def describe(threads: int, peers: dict[str, ModuleType]) -> dict[str, object]:
     """The machine, the versions and the settings, for the head of a result file."""
     import dnnmove
@@ -89,6 +110,7 @@ def describe(threads: int, peers: dict[str, ModuleType]) -> dict[str, object]:
         "threads": threads,
         "load": round(os.getloadavg()[0], 2),
         "isa_cap": os.environ.get("DNNMOVE_ISA", ""),
+        "peers_capped": bool(os.environ.get(PEERS_CAPPED)),
         "dnnmove": dnnmove.__version__,
         "dnnmove_build": _build_info(),
         "versions": {"numpy": np.__version__} | {name: module.version() for name, module in peers.items()},

@@ -30,6 +30,7 @@ def machine_text(head: dict[str, Any]) -> str:
         f"- {', '.join(head['caches'])}; {', '.join(head['flags'])}",
         f"- Linux {head['kernel']}, huge pages {head['huge_pages']}",
         f"- dnnmove {head['dnnmove']} ({build})" + (f", DNNMOVE_ISA={head['isa_cap']}" if head["isa_cap"] else ""),
+        *(["- oneDNN, PyTorch and JAX with no more instruction sets than that"] if head.get("peers_capped") else []),
         f"- Python {head['python']}, {versions}",
     ]
     lines += [f"- absent: {name}, {reason}" for name, reason in head.get("absent", {}).items()]

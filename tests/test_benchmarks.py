@@ -19,7 +19,7 @@ import dnnmove as dm
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
-from benchmarks import compare, operations, plots, random_calls, random_shapes, targets  # noqa: E402
+from benchmarks import cli, compare, machine, operations, plots, random_calls, random_shapes, targets  # noqa: E402
 from benchmarks.calls import FUNCTIONS, call, result_shape  # noqa: E402
 from benchmarks.case import Case, Source  # noqa: E402
 from benchmarks.contestants import PEERS, jax_peer, numpy_peer, ours, torch_peer  # noqa: E402
@@ -259,3 +259,22 @@ def test_builds_run_against_each_other() -> None:
     assert "The same build" in done.stdout
     assert done.stdout.count("transpose/2d/256x512/f4") == 1
     assert "all: 1 cases" in done.stdout
+
+
+def test_a_machine_with_no_more_than_avx2_is_one_for_the_peers_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("DNNMOVE_ISA", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", machine.PEERS_CAPPED):
+        monkeypatch.setenv(variable, "before")
+    monkeypatch.setenv("XLA_FLAGS", "--other")
+    machine.cap("avx2")
+    assert os.environ["DNNMOVE_ISA"] == "avx2"
+    assert os.environ["ONEDNN_MAX_CPU_ISA"] == "AVX2"
+    assert os.environ["ATEN_CPU_CAPABILITY"] == "avx2"
+    assert os.environ["XLA_FLAGS"] == "--other --xla_cpu_max_isa=AVX2"
+    assert machine.describe(1, {})["peers_capped"]
+    machine.cap("avx512_vbmi")
+    assert not machine.describe(1, {})["peers_capped"]
+
+
+def test_builds_are_not_compared_by_nothing() -> None:
+    with pytest.raises(SystemExit, match="none of the cases chosen"):
+        cli.main(["--against", "nowhere", "--only", "^small/", "--no-plots"])

@@ -200,7 +200,7 @@ PyObject* pad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
         std::optional<chain::Widths> widths;
         // What runs Python code does so before the arrays are fetched.
         if (!push_plain_pads(key, values[1])) {
-            key = PlanKey();
+            key.clear();
             key.push(kPadKey);
             widths = parse_widths(values[1], PyDict_Check(values[1]) ? ndim_of(values[0]) : 0);
             push(key, *widths);

@@ -46,6 +46,10 @@ public:
         return size_ - 1;
     }
     void set(std::size_t position, std::int64_t word) noexcept { data()[position] = word; }
+    void clear() noexcept {
+        size_ = 0;
+        heap_.clear();
+    }
     std::size_t size() const noexcept { return size_; }
     std::span<const std::int64_t> words() const noexcept { return {size_ <= kInline ? inline_ : heap_.data(), size_}; }
     std::uint64_t hash() const noexcept {
