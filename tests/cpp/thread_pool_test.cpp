@@ -359,12 +359,19 @@ TEST_CASE("a worker waits as long as it usually has to, within bounds, and less 
     constexpr std::int64_t kMicro = 1000;
     Patience patience;
     CHECK(patience.spin(0) == Patience::kIdleSpin);
+    patience.note_work(1000 * kMicro);
     patience.note_idle(10 * kMicro);
     CHECK(patience.spin(0) == Patience::kIdleSpin);
     patience.note_idle(200 * kMicro);
     CHECK(patience.spin(0) == 400 * kMicro);
     patience.note_idle(900 * kMicro);
     CHECK(patience.spin(0) == Patience::kMostIdleSpin);
+    // Its time is not free: short work is not worth a long wait.
+    patience.note_work(50 * kMicro);
+    CHECK(patience.spin(0) == 200 * kMicro);
+    patience.note_work(5 * kMicro);
+    CHECK(patience.spin(0) == Patience::kIdleSpin);
+    patience.note_work(1000 * kMicro);
     // Pauses that it would have slept through all the same are no reason to wait long.
     for (int k = 0; k < 100; ++k) patience.note_idle(5000 * kMicro);
     CHECK(patience.spin(0) == Patience::kIdleSpin);

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <new>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -61,13 +60,29 @@ int merge(int a, int b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 }  // namespace
 
 #if defined(__linux__)
+namespace {
+
+bool cpus_of_first_thread(cpu_set_t& cpus) { return sched_getaffinity(getpid(), sizeof cpus, &cpus) == 0; }
+
+OpenMPPlaces places_at_load() {
+    cpu_set_t cpus;
+    return cpus_of_first_thread(cpus) ? find_openmp_places(cpus) : OpenMPPlaces();
+}
+
+// Before anybody can fork.
+const OpenMPPlaces& openmp_places() {
+    static const OpenMPPlaces found = places_at_load();
+    return found;
+}
+[[maybe_unused]] const OpenMPPlaces& loaded = openmp_places();
+
+}  // namespace
+
 bool process_cpus(cpu_set_t& cpus) noexcept {
-    if (sched_getaffinity(getpid(), sizeof cpus, &cpus) != 0) return false;
-    try {
-        if (CPU_COUNT(&cpus) < sysconf(_SC_NPROCESSORS_ONLN)) add_places(cpus);
-    } catch (const std::bad_alloc&) {
-        // The first thread's own, then.
-    }
+    if (!cpus_of_first_thread(cpus)) return false;
+    // Whoever has bound the thread elsewhere since has meant it.
+    const OpenMPPlaces& places = openmp_places();
+    if (places.bound && CPU_EQUAL(&places.first, &cpus)) cpus = places.all;
     return true;
 }
 #endif

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -30,7 +31,9 @@ bool find(const char* path, OpenMP& openmp) {
         function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
         return function != nullptr;
     };
-    const bool found = look_up(openmp.get_proc_bind, "omp_get_proc_bind") &&
+    // (A link of that name may lead to LLVM's library, which this call would start.)
+    const bool found = dlsym(library, "__kmpc_global_thread_num") == nullptr &&
+                       look_up(openmp.get_proc_bind, "omp_get_proc_bind") &&
                        look_up(openmp.get_num_places, "omp_get_num_places") &&
                        look_up(openmp.get_place_num_procs, "omp_get_place_num_procs") &&
                        look_up(openmp.get_place_proc_ids, "omp_get_place_proc_ids");
@@ -53,38 +56,45 @@ cpu_set_t cpus_of_place(const OpenMP& openmp, int place) {
     return cpus;
 }
 
-bool is_openmp(std::string_view path) {
-    const std::string_view name = path.substr(path.rfind('/') + 1);
-    return name.starts_with("libgomp") || name.starts_with("libomp") || name.starts_with("libiomp");
-}
-
 // (To be opened only when the walk over all libraries is over, which holds a lock of the linker's.)
 std::vector<std::string> loaded_libraries() {
     std::vector<std::string> paths;
     const auto note = [](dl_phdr_info* info, std::size_t, void* opaque) {
-        if (is_openmp(info->dlpi_name)) static_cast<std::vector<std::string>*>(opaque)->emplace_back(info->dlpi_name);
+        const std::string_view path = info->dlpi_name;
+        if (path.substr(path.rfind('/') + 1).starts_with("libgomp")) {
+            static_cast<std::vector<std::string>*>(opaque)->emplace_back(path);
+        }
         return 0;
     };
     dl_iterate_phdr(note, &paths);
     return paths;
 }
 
+bool is_set(const char* variable) {
+    const char* text = std::getenv(variable);
+    return text != nullptr && *text != '\0';
+}
+
 }  // namespace
 
-void add_places(cpu_set_t& cpus) {
+OpenMPPlaces find_openmp_places(const cpu_set_t& cpus) {
+    OpenMPPlaces places;
+    if (!is_set("OMP_PROC_BIND") && !is_set("OMP_PLACES") && !is_set("GOMP_CPU_AFFINITY")) return places;
     for (const std::string& path : loaded_libraries()) {
         OpenMP openmp;
-        if (!find(path.c_str(), openmp) || openmp.get_proc_bind() == 0) continue;
-        cpu_set_t all;
-        CPU_ZERO(&all);
-        bool bound = false;
-        for (int place = 0; place < openmp.get_num_places(); ++place) {
+        if (!find(path.c_str(), openmp) || openmp.get_proc_bind() == 0 || openmp.get_num_places() <= 0) continue;
+        places.first = cpus_of_place(openmp, 0);
+        if (!CPU_EQUAL(&places.first, &cpus)) continue;
+        // The library that was loaded first knows them all; later ones have found the thread bound.
+        if (!places.bound) places.all = places.first;
+        places.bound = true;
+        for (int place = 1; place < openmp.get_num_places(); ++place) {
             const cpu_set_t own = cpus_of_place(openmp, place);
-            bound = bound || CPU_EQUAL(&own, &cpus);
-            CPU_OR(&all, &all, &own);
+            CPU_OR(&places.all, &places.all, &own);
         }
-        if (bound) cpus = all;
     }
+    places.first = cpus;
+    return places;
 }
 
 }  // namespace dnnmove

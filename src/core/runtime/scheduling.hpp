@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <atomic>
@@ -67,12 +68,12 @@ private:
 #endif
 };
 
-// How much of its processor's time a thread has lost to others. (What the host of a virtual machine takes does not count:
-// this system knows nothing of it.) By the thread itself.
+// How much of its processor's time a thread has lost to others. By the thread itself. (What the host of a virtual machine takes
+// counts where the system accounts for it; waits of its own, for a page say, only where it has lost the processor, too.)
 class LostTime {
 public:
     struct Span {
-        std::int64_t lost;     // ns
+        std::int64_t lost;  // ns
         std::int64_t elapsed;  // ns
     };
 
@@ -80,24 +81,34 @@ public:
     void restart(std::int64_t now) noexcept {
         began_ = now;
         ran_ = own_ns();
+        switches_ = preemptions();
     }
     // Since the last restart, which this is, too.
     Span take(std::int64_t now) noexcept {
-        const std::int64_t began = began_;
-        const std::int64_t ran = ran_;
+        const LostTime before = *this;
         restart(now);
-        return {now - began - (ran_ - ran), now - began};
+        const std::int64_t elapsed = now - before.began_;
+        return {switches_ == before.switches_ ? 0 : elapsed - (ran_ - before.ran_), elapsed};
     }
 
 private:
     static std::int64_t own_ns() noexcept {
         timespec time;
-        if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
         return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    }
+    // Where the system does not count them, nothing is ever lost.
+    static long preemptions() noexcept {
+#if defined(RUSAGE_THREAD)
+        rusage usage;
+        if (getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_nivcsw;
+#endif
+        return 0;
     }
 
     std::int64_t began_ = 0;
     std::int64_t ran_ = 0;
+    long switches_ = 0;
 };
 
 }  // namespace dnnmove

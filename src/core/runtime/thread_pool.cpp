@@ -41,7 +41,7 @@ namespace {
 enum State : std::uint32_t { kAwake, kAsleep, kComing, kOffered, kRunning };
 
 // All times in nanoseconds.
-// After so long an idle worker lets others have its processor between two looks: spinning then costs nobody anything.
+// After so long an idle worker lets others have its processor between two looks.
 constexpr std::int64_t kEagerSpin = 20'000;
 // A worker that has lost so much of its processor's time has lost it to somebody who will want it again: shorter than a turn of
 // any scheduler, longer than what the system does by the way.
@@ -72,7 +72,7 @@ thread_local Streak streak;
 
 }  // namespace
 
-// Each line is written by one side: the worker spins on the first, a caller keeps the others of its own in its caches.
+// The worker spins on the first line; what callers write about it, and what it writes itself, lies on others.
 struct alignas(128) ThreadPool::Worker {
     std::atomic<std::uint32_t> state{kAwake};
     // Of the offer:
@@ -164,6 +164,7 @@ struct Participant::Job {
     // Between chunks of the caller: are the sleeping workers worth waking by now?
     void look() noexcept {
         const std::int64_t now = now_ns();
+        if (now < look_at) return;
         const std::int64_t elapsed = now - began;
         const std::int64_t left = chunks.left();
         const std::int64_t gone = std::max<std::int64_t>(1, chunks.count() - left);
@@ -271,7 +272,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
                 sched_yield();
                 now = now_ns();
             }
-            // (A clock that jumps for no other thread has been stopped with the whole processor, by the host of a virtual machine.)
+            // (A clock that jumps for no other thread may have been stopped with the processor, by the host of a virtual machine.)
             bool lost = now - last > kLostProcessor;
             if (lost || now > check) {
                 check = INT64_MAX;
@@ -322,6 +323,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
             job.body(job.context, self);
             worker.done = self.done_;
             worker.took = now_ns() - start;
+            worker.patience.note_work(worker.took);
         }
         const int caller_cpu = worker.caller_cpu;
         idle_since = now_ns();
