@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--isa",
         choices=("avx512_vbmi", "avx512", "avx2", "scalar"),
-        help="as on a machine with no more than that: the instruction sets of dnnmove, oneDNN, PyTorch and JAX",
+        help="the most of dnnmove, and below avx512_vbmi of oneDNN, PyTorch and JAX, too",
     )
     p.add_argument("--seconds", type=float, help="measuring time per case (default 0.8, with --quick 0.25)")
     p.add_argument(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pathlib
 import platform
@@ -36,8 +37,9 @@ def caches() -> list[str]:
     return found
 
 
+@functools.cache
 def cpus() -> int:
-    """CPUs this process may use."""
+    """CPUs this process may use, as they were before a peer's OpenMP library bound its first thread."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -70,7 +72,7 @@ def _build_info() -> dict[str, object]:
 
 
 # By the names of dnnmove's instruction sets: what keeps oneDNN, PyTorch and XLA from using more. (NumPy's copies use
-# what every machine has; OpenVINO and ONNX Runtime take no such wish.)
+# what every machine has; OpenVINO and ONNX Runtime take no such wish, cv2, MKL and HPTT get none.)
 PEER_CAPS = {
     "avx512": {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "ATEN_CPU_CAPABILITY": "avx512", "XLA_FLAGS": "AVX512"},
     "avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "XLA_FLAGS": "AVX2"},
@@ -82,6 +84,8 @@ PEERS_CAPPED = "DNNMOVE_BENCHMARKS_PEERS_CAPPED"
 def cap(isa: str) -> None:
     """As on a machine with no more than `isa`, for dnnmove and the peers that can be told; before their import."""
     os.environ["DNNMOVE_ISA"] = isa
+    for variable in ("ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY"):
+        os.environ.pop(variable, None)
     for variable, value in PEER_CAPS.get(isa, {}).items():
         if variable == "XLA_FLAGS":
             os.environ[variable] = f"{os.environ.get(variable, '')} --xla_cpu_max_isa={value}".strip()

@@ -1,7 +1,6 @@
 """Threads of the caller, threads of ours, the OpenMP settings that others share, and forks."""
 
 import concurrent.futures
-import os
 import sys
 import threading
 import time
@@ -193,53 +192,6 @@ import dnnmove
 print(dnnmove.get_num_threads())
 """
         assert run_python(program, OMP_NUM_THREADS="", DNNMOVE_NUM_THREADS="") == "1\n"
-
-    @linux
-    @pytest.mark.parametrize("first", ["numpy", "torch"])
-    @pytest.mark.parametrize("variables", [{"OMP_PROC_BIND": "close"}, {"GOMP_CPU_AFFINITY": "0-1023"}])
-    def test_an_openmp_library_that_binds_the_first_thread_leaves_us_the_others(self, variables, first, run_python):
-        """Batch systems set OMP_PROC_BIND; PyTorch brings a library of its own, which oneDNN's then finds bound."""
-        program = f"""
-import os
-before = os.sched_getaffinity(0)
-import {first}
-import numpy as np
-import dnnmove as dm
-x = np.zeros((2000, 2000), "f4")
-for _ in range(20):
-    dm.transpose(x, (1, 0))
-own = [int(t) for t in os.listdir("/proc/self/task") if "dnnmove" in open(f"/proc/self/task/{{t}}/comm").read()]
-others = before - os.sched_getaffinity(0)  # a worker may be kept off its caller's processor
-print(dm.get_num_threads() == len(before), all(os.sched_getaffinity(t) >= others for t in own), len(own) > 0)
-"""
-        several = len(os.sched_getaffinity(0)) > 1
-        cleared = {"OMP_NUM_THREADS": "", "DNNMOVE_NUM_THREADS": "", "OMP_PROC_BIND": "", "OMP_PLACES": ""}
-        assert run_python(program, **{**cleared, **variables}) == f"True True {several}\n"
-
-    @linux
-    @pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs 2 CPUs")
-    def test_a_thread_that_is_bound_elsewhere_since_has_that_processor_alone(self, run_python):
-        program = """
-import os
-before = os.sched_getaffinity(0)
-import numpy as np
-import dnnmove as dm
-assert dm.get_num_threads() == len(before)
-os.sched_setaffinity(0, {max(before)})
-x = np.zeros((2000, 2000), "f4")
-for _ in range(20):
-    dm.transpose(x, (1, 0))
-print(sum("dnnmove" in open(f"/proc/self/task/{t}/comm").read() for t in os.listdir("/proc/self/task")))
-"""
-        cleared = {"OMP_NUM_THREADS": "", "DNNMOVE_NUM_THREADS": "", "OMP_PLACES": ""}
-        assert run_python(program, **cleared, OMP_PROC_BIND="close") == "0\n"
-
-    @linux
-    def test_places_of_openmp_are_all_that_is_ours(self, run_python):
-        program = "import dnnmove; print(dnnmove.get_num_threads())"
-        one = f"{{{min(os.sched_getaffinity(0))}}}"
-        variables = {"OMP_PROC_BIND": "close", "OMP_PLACES": one, "OMP_NUM_THREADS": "", "DNNMOVE_NUM_THREADS": ""}
-        assert run_python(program, **variables) == "1\n"
 
 
 OPENMP = """

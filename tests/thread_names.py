@@ -4,13 +4,13 @@
 THREAD_NAMES = """
 import os
 
+def name_of(task):
+    try:
+        with open(f"/proc/self/task/{task}/comm") as file:
+            return file.read().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
 def thread_names():
-    names = []
-    for task in os.listdir("/proc/self/task"):
-        try:
-            with open(f"/proc/self/task/{task}/comm") as file:
-                names.append(file.read().strip())
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return names
+    return [name for name in map(name_of, os.listdir("/proc/self/task")) if name]
 """

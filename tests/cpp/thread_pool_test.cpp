@@ -13,6 +13,7 @@
 
 #include "test.hpp"
 #include "runtime/cpu_count.hpp"
+#include "runtime/futex.hpp"
 #include "runtime/patience.hpp"
 #include "runtime/scheduling.hpp"
 #include "runtime/worker_account.hpp"
@@ -396,6 +397,43 @@ cpu_set_t mask_of(pthread_t thread) {
 bool same(const cpu_set_t& one, const cpu_set_t& other) { return CPU_EQUAL(&one, &other) != 0; }
 
 }  // namespace
+
+TEST_CASE("a thread knows what others have taken of its processor, and that it has only slept") {
+    const pthread_t self = pthread_self();
+    const cpu_set_t before = mask_of(self);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (std::size_t cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
+        if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+    }
+    REQUIRE(pthread_setaffinity_np(self, sizeof one, &one) == 0);
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+        while (!over.load(std::memory_order_relaxed)) spin_pause();
+    });
+    LostTime time;
+    time.restart(now_ns());
+    const std::int64_t end = now_ns() + 5'000'000'000;
+    LostTime::Span span{};
+    while (span.lost < 1'000'000 && now_ns() < end) {
+        for (const std::int64_t until = now_ns() + 20'000'000; now_ns() < until;) spin_pause();
+        span = time.take(now_ns());
+        CHECK(span.lost <= span.elapsed);
+    }
+    over.store(true);
+    other.join();
+    CHECK(span.lost >= 1'000'000);
+    CHECK(pthread_setaffinity_np(self, sizeof before, &before) == 0);
+    // (Now and then a thread of the system's takes its turn.)
+    bool slept = false;
+    for (int k = 0; k < 50 && !slept; ++k) {
+        time.restart(now_ns());
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        span = time.take(now_ns());
+        slept = span.elapsed >= 2'000'000 && span.lost == 0;
+    }
+    CHECK(slept);
+}
 
 TEST_CASE("a thread is kept off a processor until it says so") {
     const pthread_t self = pthread_self();

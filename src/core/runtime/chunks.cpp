@@ -5,12 +5,12 @@
 
 namespace dnnmove {
 
-void Chunks::deal(ChunkRange* const* ranges, std::size_t begin, std::size_t participants) noexcept {
+void Chunks::deal(ChunkRange* const* ranges, std::size_t present, std::size_t participants) noexcept {
     ranges_ = ranges;
-    dealt_ = begin;
-    const auto first = [&](std::size_t k) { return static_cast<std::uint32_t>(std::uint64_t{count_} * k / begin); };
-    for (std::size_t k = 0; k < begin; ++k) ranges[k]->set(first(k), first(k + 1));
-    for (std::size_t k = begin; k < participants; ++k) ranges[k]->set(0, 0);
+    dealt_ = present;
+    const auto first = [&](std::size_t k) { return static_cast<std::uint32_t>(std::uint64_t{count_} * k / present); };
+    for (std::size_t k = 0; k < present; ++k) ranges[k]->set(first(k), first(k + 1));
+    for (std::size_t k = present; k < participants; ++k) ranges[k]->set(0, 0);
 }
 
 std::uint32_t Chunks::left() const noexcept {

@@ -61,9 +61,9 @@ public:
     // `brief`: calls that take about as long as `kSparing`, and are repeated.
     Chunks(std::uint32_t count, bool brief) noexcept : count_(count), brief_(brief) {}
 
-    // To the first `begin` of `participants`, at most count() of them, as evenly as it goes; the others, who are to come later if
-    // at all, help those. The ranges outlive the call.
-    void deal(ChunkRange* const* ranges, std::size_t begin, std::size_t participants) noexcept;
+    // To the first `present` of `participants`, at most count() of them, as evenly as it goes; the others, who are to come later
+    // if at all, help those. The ranges outlive the call.
+    void deal(ChunkRange* const* ranges, std::size_t present, std::size_t participants) noexcept;
     // A chunk that `participant` is to do, its own or another's. False where all have been taken.
     bool take(std::size_t participant, std::uint32_t& chunk) noexcept {
         return ranges_[participant]->take_first(chunk) || take_others(participant, chunk);

@@ -69,12 +69,12 @@ OpenMPPlaces places_at_load() {
     return cpus_of_first_thread(cpus) ? find_openmp_places(cpus) : OpenMPPlaces();
 }
 
-// Before anybody can fork.
+// Asked at load: later a fork could find the linker's lock taken.
 const OpenMPPlaces& openmp_places() {
     static const OpenMPPlaces found = places_at_load();
     return found;
 }
-[[maybe_unused]] const OpenMPPlaces& loaded = openmp_places();
+[[maybe_unused]] const OpenMPPlaces& asked_at_load = openmp_places();
 
 }  // namespace
 

@@ -8,8 +8,8 @@
 namespace dnnmove {
 
 #if defined(__linux__)
-// Those that threads of this process may run on: by the affinity mask of its first thread, and where an OpenMP library had bound
-// that one to a place when this library was loaded, by all of its places. False where the system does not say.
+// Those that threads of this process may run on: by the affinity mask of its first thread, and where an OpenMP library had
+// bound that one to a place when this library was loaded, by all of its places. False where the system does not say.
 bool process_cpus(cpu_set_t& cpus) noexcept;
 #endif
 

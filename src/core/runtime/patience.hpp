@@ -1,9 +1,9 @@
 // How long an idle worker of the pool spins for its next offer before it sleeps.
 //
-// A worker that sleeps comes in the middle of the next call, and takes a chunk that the others then wait for until they sleep, too:
-// of sixteen threads half slept whenever calls of 0.1 ms followed each other. So it spins for as long as it has usually waited,
-// and as long again, but not for many times as long as it works: the processor's time is not free where a quota counts it, and
-// where the other thread of a core would use it.
+// A worker that sleeps comes in the middle of the next call, and takes a chunk that the others then wait for until they sleep,
+// too: of sixteen threads half slept whenever calls of 0.1 ms followed each other. So it spins for as long as it has usually
+// waited, and as long again, but not for many times as long as it works: the processor's time is not free where a quota counts
+// it, and where the other thread of a core would use it.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ public:
     static constexpr std::int64_t kIdleSpin = 100'000;
     static constexpr std::int64_t kMostIdleSpin = 1'000'000;
     static constexpr std::int64_t kContendedSpin = 20'000;
-    // More than the least, only so many times the work of a call.
+    // Past the least it spins at most so many times what it did in its last call.
     static constexpr std::int64_t kSpinPerWork = 4;
     // So long a processor counts as one that others want. (Two processors, Linux 6.18, calls of 0.13 ms between those of PyTorch,
     // whose threads spin for some milliseconds after each: 0.24 ms without, 0.15 with this, with 50 ms 0.15 to 0.20.)

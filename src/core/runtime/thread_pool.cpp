@@ -12,7 +12,7 @@
 // that are being done. Three things cost time all the same, and all are bounded here:
 //
 // - Waking a worker takes as long as a small call. Workers that are awake (they spin for a while after their work)
-//   get their offer at once; so do those that sleep where the call is expected to last for longer than waking them takes.
+//   get their offer at once; so do those that sleep where the call is expected to last for much longer than waking them takes.
 //   Else they get it when the call has lasted as long as that and is to go on, or when calls have followed each other for so
 //   long that the next ones will gain by it.
 // - A worker may wake on its caller's processor and wait there until the call is over: kernels that gather threads on few
@@ -272,7 +272,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
                 sched_yield();
                 now = now_ns();
             }
-            // (A clock that jumps for no other thread may have been stopped with the processor, by the host of a virtual machine.)
+            // (A clock that jumps for no other thread may have been stopped with the processor, by a virtual machine's host.)
             bool lost = now - last > kLostProcessor;
             if (lost || now > check) {
                 check = INT64_MAX;
@@ -323,7 +323,7 @@ void ThreadPool::serve(Worker& worker) noexcept {
             job.body(job.context, self);
             worker.done = self.done_;
             worker.took = now_ns() - start;
-            worker.patience.note_work(worker.took);
+            if (worker.done > 0) worker.patience.note_work(worker.took);
         }
         const int caller_cpu = worker.caller_cpu;
         idle_since = now_ns();

@@ -11,7 +11,7 @@ namespace dnnmove {
 inline constexpr int kMaxThreads = 4096;
 
 // Process-wide limit; n in [1, kMaxThreads]. Initially DNNMOVE_NUM_THREADS, else OMP_NUM_THREADS, else the CPUs
-// that affinity mask and cgroup leave to this process. (Never more threads run than the mask has CPUs.)
+// that affinity mask and cgroup leave to this process. (Never more threads run than the process has CPUs.)
 void set_num_threads(int n);
 // The limit of this thread: the innermost scoped value, else the process's.
 int get_num_threads();
