@@ -74,11 +74,10 @@ def _build_info() -> dict[str, object]:
 # By the names of dnnmove's instruction sets: what keeps oneDNN, PyTorch and XLA from using more. (NumPy's copies use
 # what every machine has; OpenVINO and ONNX Runtime take no such wish, cv2, MKL and HPTT get none.)
 PEER_CAPS = {
-    "avx512": {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "ATEN_CPU_CAPABILITY": "avx512", "XLA_FLAGS": "AVX512"},
-    "avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "XLA_FLAGS": "AVX2"},
-    "scalar": {"ONEDNN_MAX_CPU_ISA": "SSE41", "ATEN_CPU_CAPABILITY": "default", "XLA_FLAGS": "SSE4_2"},
+    "avx512": ("AVX512_CORE", "avx512", "AVX512"),
+    "avx2": ("AVX2", "avx2", "AVX2"),
+    "scalar": ("SSE41", "default", "SSE4_2"),
 }
-PEERS_CAPPED = "DNNMOVE_BENCHMARKS_PEERS_CAPPED"
 
 
 def cap(isa: str) -> None:
@@ -86,12 +85,15 @@ def cap(isa: str) -> None:
     os.environ["DNNMOVE_ISA"] = isa
     for variable in ("ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY"):
         os.environ.pop(variable, None)
-    for variable, value in PEER_CAPS.get(isa, {}).items():
-        if variable == "XLA_FLAGS":
-            os.environ[variable] = f"{os.environ.get(variable, '')} --xla_cpu_max_isa={value}".strip()
-        else:
-            os.environ[variable] = value
-    os.environ[PEERS_CAPPED] = "1" if isa in PEER_CAPS else ""
+    if isa in PEER_CAPS:
+        os.environ["ONEDNN_MAX_CPU_ISA"], os.environ["ATEN_CPU_CAPABILITY"], xla = PEER_CAPS[isa]
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_max_isa={xla}".strip()
+
+
+def peers_capped() -> bool:
+    """Whether oneDNN, PyTorch and JAX have no more than dnnmove."""
+    peers = (os.environ.get("ONEDNN_MAX_CPU_ISA"), os.environ.get("ATEN_CPU_CAPABILITY"))
+    return peers == PEER_CAPS.get(os.environ.get("DNNMOVE_ISA", ""), ())[:2]
 
 
 def describe(threads: int, peers: dict[str, ModuleType]) -> dict[str, object]:
@@ -114,7 +116,7 @@ def describe(threads: int, peers: dict[str, ModuleType]) -> dict[str, object]:
         "threads": threads,
         "load": round(os.getloadavg()[0], 2),
         "isa_cap": os.environ.get("DNNMOVE_ISA", ""),
-        "peers_capped": bool(os.environ.get(PEERS_CAPPED)),
+        "peers_capped": peers_capped(),
         "dnnmove": dnnmove.__version__,
         "dnnmove_build": _build_info(),
         "versions": {"numpy": np.__version__} | {name: module.version() for name, module in peers.items()},

@@ -262,7 +262,7 @@ def test_builds_run_against_each_other() -> None:
 
 
 def test_a_machine_with_no_more_than_avx2_is_one_for_the_peers_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("DNNMOVE_ISA", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", machine.PEERS_CAPPED):
+    for variable in ("DNNMOVE_ISA", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY"):
         monkeypatch.setenv(variable, "before")
     monkeypatch.setenv("XLA_FLAGS", "--other")
     machine.cap("avx2")

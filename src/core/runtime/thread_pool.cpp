@@ -465,8 +465,9 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
     std::uint32_t pending = job.pending.fetch_sub(taken_back, std::memory_order_acq_rel) - taken_back;
     const std::int64_t own_end = now_ns();
     std::int64_t end = own_end;
-    const std::int64_t own_chunk = (own_end - job.began) / std::max<std::int64_t>(job.done, 1);
-    std::int64_t spin = std::clamp(2 * own_chunk, kFinishSpin, kMostFinishSpin);
+    const std::int64_t own = own_end - job.began;
+    std::int64_t per_chunk = own / std::max<std::int64_t>(job.done, 1);
+    std::int64_t spin = std::clamp(2 * per_chunk, kFinishSpin, kMostFinishSpin);
     for (std::size_t i = 1; i < job.offered && pending != 0; ++i) {
         if (parts[i] == Part::begun && job.workers[i]->patience.contended(own_end)) spin = kFinishSpin;
     }
@@ -491,8 +492,6 @@ void ThreadPool::finish(Participant::Job& job) noexcept {
     }
     // A chunk of a worker's is one that the caller need not do: it would have taken as long as its own ones, where it has
     // kept its processor. Threads that others make room for elsewhere may cost it that; it shows in how long workers take.
-    const std::int64_t own = own_end - job.began;
-    std::int64_t per_chunk = own / std::max<std::int64_t>(job.done, 1);
     for (std::size_t i = 1; i < job.offered; ++i) {
         const Worker& worker = *job.workers[i];
         if (parts[i] != Part::missed && worker.done > 0) per_chunk = std::min(per_chunk, worker.took / worker.done);

@@ -53,8 +53,8 @@ public:
     // Runs `body` on this thread and on workers that are free, `threads` in all at most, and returns when all
     // `chunks` (at least one, in any order) are done. `expected`: what one thread would take, about, in nanoseconds. Work of
     // less than kLasting is too short to wake a worker for it alone; workers are woken at once for what takes those that are
-    // awake one and a half times as long as waking more, else when as much time has passed. May be called from many threads at once: each gets
-    // workers that no other has. Allocates only to start threads.
+    // awake one and a half times as long as waking more, else when as much time has passed. May be called from many threads at
+    // once: each gets workers that no other has. Allocates only to start threads.
     void run(std::size_t threads, std::uint32_t chunks, std::int64_t expected, Body body, void* context) noexcept;
 
     // The same on another library's threads, with which workers would only compete for the processors. False, and
