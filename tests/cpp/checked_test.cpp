@@ -69,7 +69,7 @@ TEST_CASE("calls that break the contract are heard of") {
     kernels.copy_runs(src.data(), dst.data(), 65, {0, 65, 65}, {0, 0, 0}, {});
     CHECK(heard == std::vector<std::string>{"copy_runs: runs of 1 to 64 bytes"});
     heard.clear();
-    kernels.copy_elements[2]({}, src.data(), dst.data(), {0, 4, 4}, {});
+    kernels.copy_elements[2]({}, src.data(), dst.data(), {0, 4, 4}, {}, {});
     CHECK(heard == std::vector<std::string>{"copy_elements: blocks of an element at least"});
     heard.clear();
     const std::array<std::int64_t, 4> apart{0, 13, 26, 39};

@@ -104,7 +104,7 @@ protected:
         for (std::int64_t i = 0; i < out; ++i) dst_rows.push_back(i * (in * width + gap));
         const dnnmove::RowsAhead ahead{src, src_rows.data()};
         if (!lines) {
-            kernels_.transpose[log2](src, src_rows.data(), room.dst(), dst_rows.data(), out, in, {}, ahead);
+            kernels_.transpose[log2](src, src_rows.data(), room.dst(), dst_rows.data(), out, in, {.claim = in % 2 == 0}, ahead);
         } else {
             // Panels as the planner makes them: neighbours own whole lines.
             const std::int64_t tile = (dnnmove::kMaxPanelBytes - 64) / width;
@@ -214,7 +214,7 @@ TEST_CASE_FIXTURE(Checker, "elements come from where a table says") {
                         const std::array<dnnmove::ElementBlock::Run, 2> runs{{{0, 700}, {3 * width + 1, 0}}};
                         const dnnmove::ElementBlock block{offsets.data(), runs.data(), lines.data(), count, 2, asked};
                         const KernelLoop a{3, 7 * width, count * width};
-                        kernels_.copy_elements[log2](block, src, room.dst(), a, {src, 1, src});
+                        kernels_.copy_elements[log2](block, src, room.dst(), a, {src, 1, src}, {.claim = asked > 1});
                         for (std::int64_t i = 0; i < a.extent; ++i) {
                             for (const auto& [from, to] : runs) {
                                 for (std::int64_t k = 0; k < count; ++k) {

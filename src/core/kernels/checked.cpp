@@ -72,12 +72,12 @@ struct Checked {
     }
     template <int log_width>
     static void copy_elements(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
-                              const ElementsAhead& ahead) noexcept {
+                              const ElementsAhead& ahead, KernelStores stores) noexcept {
         Check("copy_elements")
             .that(block.count >= 1 && block.run_count >= 0, "blocks of an element at least")
             .that(block.line_count == 0 || ahead.steps >= a.extent || ahead.behind != nullptr, "what is asked for is given")
             .loops(a);
-        inner.copy_elements[log_width](block, src, dst, a, ahead);
+        inner.copy_elements[log_width](block, src, dst, a, ahead, stores);
     }
     template <int log_width>
     static void transpose_batch(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
@@ -116,6 +116,7 @@ struct Checked {
         const Check check("transpose");
         if (stores.nontemporal) check.rows_begin_lines(dst, dst_rows, rows_out);
         if (stores.prefetch || stores.nontemporal) check.ahead(ahead);
+        check.that(!stores.claim || !stores.nontemporal, "claim: by ordinary stores");
         inner.transpose[log_width](src, src_rows, dst, dst_rows, rows_out, rows_in, stores, ahead);
     }
     template <int log_width>

@@ -168,6 +168,8 @@ struct KernelStores {
     // transpose: every row of the source is an array of its own. Else all of them are parts of one, and what lies between the
     // first and the last is readable.
     bool own_rows = false;
+    // transpose, copy_elements, by ordinary stores: asks for the destination's lines a little before it writes to them.
+    bool claim = false;
 };
 
 // Rows of the source that a transpose will read next.
@@ -220,7 +222,7 @@ struct Kernels {
                         std::int64_t* offsets) noexcept;
     // Copies a block of elements, a.extent times. Indexed by log2 of an element's bytes, 1 to 16.
     void (*copy_elements[5])(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
-                             const ElementsAhead& ahead) noexcept;
+                             const ElementsAhead& ahead, KernelStores stores) noexcept;
     // The same copy as copy_runs, for runs that lie closer along b than along a in the source, and without gaps along a in
     // the destination: (a.extent * bytes + 128) * b.extent is at most kMaxTurnedBytes and b.extent at most 64.
     void (*turn_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,

@@ -31,7 +31,7 @@ inline T by_words(Passed<T> argument) {
         return {words.extent, words.src_stride, words.dst_stride, words.src_rows};
     } else if constexpr (std::is_same_v<T, KernelStores>) {
         const volatile KernelStores& words = argument;
-        return {words.nontemporal, words.prefetch, words.next, words.own_rows};
+        return {words.nontemporal, words.prefetch, words.next, words.own_rows, words.claim};
     } else if constexpr (std::is_same_v<T, Cells>) {
         const volatile Cells& words = argument;
         return {words.width, words.cell, words.permutes};

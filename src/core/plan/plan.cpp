@@ -48,6 +48,7 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     if (strategy == nullptr) return;
     cost_ = cost + (context.beyond_cache ? cost_of_far_runs(strategy->taken, problem) : 0);
     stores_ = schedule.stores;
+    claims_ = context.processor->claims_lines && stores_ == StoreMode::cached && !near_;
     walk_ = make_walk(problem, *strategy, schedule);
     walk_.src_offset += nest.src_offset;
     walk_.dst_offset += nest.dst_offset;
@@ -68,7 +69,7 @@ std::size_t NestPlan::memory() const {
 void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end,
                    const std::int64_t* list) const noexcept {
     if (begin >= end) return;
-    Call call{*kernels_, stores_, near_, src, list};
+    Call call{*kernels_, stores_, near_, claims_, src, list};
     if (stores_ == StoreMode::staged) return run_staged(call, dst, begin, end);
     call.dst = dst + walk_.dst_offset;
     call.unit = call.next = {walk_.src_offset, 0, 0, true};

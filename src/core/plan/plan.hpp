@@ -68,6 +68,7 @@ private:
     const Kernels* kernels_;
     StoreMode stores_ = StoreMode::cached;
     bool near_;  // nothing is prefetched
+    bool claims_ = false;  // see Call
     bool takes_list_ = false;
     Walk walk_;
     std::int64_t units_ = 1;

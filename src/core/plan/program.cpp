@@ -372,7 +372,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
             nest.dst_offset += repeat.dst_pitch;
         }
     }
-    while (auto records = Records::take(transfers, taken, *context.kernels, context.stream_rows)) {
+    while (auto records = Records::take(transfers, taken, context)) {
         impl->streams = impl->streams || records->streams();
         impl->records.push_back(std::move(*records));
     }

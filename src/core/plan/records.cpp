@@ -81,8 +81,10 @@ double grouped_cycles(const std::vector<std::int64_t>& widths, const std::vector
 
 }  // namespace
 
-std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std::vector<bool>& taken, const Kernels& kernels,
-                                     bool large) {
+std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
+                                     const PlanContext& context) {
+    const Kernels& kernels = *context.kernels;
+    const bool large = context.stream_rows;
     for (const bool split : {true, false}) {
         for (std::size_t first = 0; first < transfers.size(); ++first) {
             if (taken[first] || !is_field(transfers[first], split)) continue;
@@ -117,7 +119,7 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
             records.pitch_ = pitch;
             records.records_ = loop.extent;
             if (!split && !records.dense()) continue;  // lines shared with what others write
-            records.plan(kernels);
+            records.plan(context);
             if (records.as_well_apart()) continue;
             for (const std::size_t k : members) taken[k] = true;
             return records;
@@ -147,9 +149,11 @@ bool Records::dense() const {
     return at - fields_.front().at == pitch_;
 }
 
-void Records::plan(const Kernels& kernels) {
+void Records::plan(const PlanContext& context) {
+    const Kernels& kernels = *context.kernels;
     kernels_ = &kernels;
     prefetch_ = large_ || records_ * pitch_ > kNearRecordBytes;
+    claims_ = context.processor->claims_lines && prefetch_ && !large_;
     std::vector<std::int64_t> widths;
     std::int64_t common = kLine;
     std::int64_t total = 0;

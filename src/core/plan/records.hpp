@@ -23,8 +23,8 @@ public:
 
     // Takes those of the canonical `transfers` of one source each, not yet `taken`, that one walk serves, and marks them.
     // Empty where there are none.
-    static std::optional<Records> take(const std::vector<Transfer>& transfers, std::vector<bool>& taken, const Kernels& kernels,
-                                       bool large);
+    static std::optional<Records> take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
+                                       const PlanContext& context);
 
     // Slabs of records; each writes bytes that no other does, in any order.
     std::int64_t units() const { return units_; }
@@ -58,7 +58,7 @@ private:
     static constexpr std::int64_t kStageBytes = 48 * 1024;  // of records, collected before they are streamed
     static constexpr std::int64_t kMaxPanelRows = 512;  // records in one transpose
 
-    void plan(const Kernels& kernels);
+    void plan(const PlanContext& context);
     bool dense() const;  // no gaps within and between the records
     bool as_well_apart() const;  // what was planned is not faster than a copy of each field by itself
     void move_lines(const Slab& slab) const noexcept;
@@ -76,6 +76,7 @@ private:
     bool split_ = true;
     bool large_ = false;       // stores bypass the caches
     bool prefetch_ = false;    // the records exceed the caches nearby
+    bool claims_ = false;      // transposes ask for the lines that they write
     bool stages_ = false;      // records are made in a stage and streamed
     int buffer_ = 0;           // of the records
     std::int64_t pitch_ = 0;   // bytes from record to record

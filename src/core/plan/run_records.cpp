@@ -149,8 +149,8 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
         const bool along = fields * width > 2 * kAheadBytes;
         const RowsAhead ahead{along ? from + kAheadBytes : from + panel * pitch_, rows_.data()};
         if (!large_) {
-            kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, count, KernelStores{false, prefetch_},
-                                         ahead);
+            kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, count,
+                                         {.prefetch = prefetch_, .claim = claims_}, ahead);
         } else if ((phases | at * width % kLine) == 0 && (count % line_records == 0 || at + count == records_)) {
             const std::int64_t whole = count - count % line_records;
             if (whole != 0) kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, whole, {true, true}, ahead);
@@ -259,7 +259,7 @@ void Records::transpose_to_records(const Slab& slab, const Group& group, std::by
         const std::byte* from = base + (slab.begin + done) * first.width;
         kernels_->transpose[log2_of(first.width)](
             from, src_rows, to + done * pitch_, rows_.data(), std::min(kMaxPanelRows, slab.count - done),
-            static_cast<std::int64_t>(group.count), KernelStores{.prefetch = prefetch_, .own_rows = true},
+            static_cast<std::int64_t>(group.count), {.prefetch = prefetch_, .own_rows = true, .claim = claims_},
             {from + 2 * kAheadBytes, src_rows});
     }
 }

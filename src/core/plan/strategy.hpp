@@ -97,6 +97,7 @@ struct Call {
     const Kernels& kernels;
     StoreMode mode;
     bool near;  // nothing is prefetched
+    bool claims;  // kernels whose stores go to many places ask for the lines there
     const std::byte* base;
     const std::int64_t* list = nullptr;  // of a table that is given
     std::byte* dst = nullptr;

@@ -48,10 +48,10 @@ constexpr std::int64_t kAheadBytes = 512;
 constexpr std::int64_t kManyAheadBytes = 3 * kLine - 1;
 constexpr std::int64_t kCachedAheadBytes = 2 * kLine - 1;
 
-// Where whole rows of the destination are written, those of one line of each source row: bytes of both sides' rows at least.
-// (Granite Rapids, two threads, 1.7 to 8.4 MB, against panels: 500 to 1025 rows of elements of 8 and 16 bytes 1.0 to 1.5 times
-// as fast, with a reader of the result 1.0 to 1.2; of 4 bytes 0.8 to 1.2 and 0.9 to 1.1; pitches of powers of two 0.5 to 0.9;
-// shorter rows 0.7 to 0.9. Zen 4, two threads, by vectors of a line, 500 to 1024 rows of elements of 8 and 16 bytes: 1.0 to 1.5.)
+// Where whole rows of the destination are written, those of one line of each source row: bytes of both sides' rows at least. (Zen 4,
+// two threads, by vectors of a line, 500 to 1024 rows of elements of 8 and 16 bytes, against panels: 1.0 to 1.5 times as fast.
+// Granite Rapids, 500 to 1025 rows 1.0 to 1.5, pitches of powers of two 0.5 to 0.9; but against panels whose lines are asked for
+// Emerald Rapids is at 0.7 to 0.92.)
 constexpr std::int64_t kLeastWholeElement = 8;
 constexpr std::int64_t kLongWholeRow = 3072;
 constexpr std::int64_t kLongWholePitch = 2048;
@@ -76,13 +76,9 @@ constexpr std::int64_t kMostNarrow = 4;  // bytes
 constexpr std::int64_t kMostStagedArray = 6 << 20;
 constexpr std::int64_t kPage = 4096;  // bytes: large arrays begin at the same place of one
 
-// Rows that begin inside a line. At several places of one: so many bytes of each are staged, at least. (Emerald Rapids, two
-// threads, 3 to 16 MB, against tiles: by vectors of a line 1.05 to 2.0 times as fast, bytes of 3 to 4 MB 0.75 to 1.1; by AVX2 0.9 to
-// 1.35, bytes 0.8 to 1.2; by the portable kernels 0.85 to 1.1; of columns shorter than a line 0.7 to 1.0.)
-// At one place: so many vectors of each are shifted onto the lines, at least. (16 bytes behind a line. One thread, 16 KB to 2 MB: by
-// vectors of a line rows of 192 to 512 bytes 1.2 to 1.75 times as fast, of 1600 2.0, of two lines 0.83 to 1.05; by AVX2 rows of 128
-// bytes 1.1 to 1.3, longer ones 1.2 to 1.6. Two threads, 3 to 16 MB, against staged ones: elements of 1 to 4 bytes 1.05 to 1.4.)
-constexpr std::int64_t kLeastUnevenRow = 3 * kLine;
+// Rows that begin inside a line, all at the same place of one: so many vectors of each are shifted onto the lines, at least. (16 bytes
+// behind a line. One thread, 16 KB to 2 MB: by vectors of a line rows of 192 to 512 bytes 1.2 to 1.75 times as fast, of 1600 2.0, of
+// two lines 0.83 to 1.05; by AVX2 rows of 128 bytes 1.1 to 1.3, longer ones 1.2 to 1.6.)
 constexpr std::int64_t kLeastShiftedVectors = 3;
 
 // A kernel call takes so many bytes at least, where rows of the destination are short. (Emerald Rapids, one thread, 80 to 256 KB
@@ -218,7 +214,6 @@ private:
     bool panel_loses_lines(std::int64_t rows) const;
     bool sides_meet() const;
     bool stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const;
-    bool stages_uneven(const Problem& problem, bool lines) const;
     bool splits_lines(const Problem& problem, bool lines) const;
     bool writes_whole_rows(const Problem& problem, bool lines) const;
 };
@@ -292,15 +287,6 @@ bool TileTranspose::sides_meet() const {
     return lines_in_one_set(b.src_stride, side, false) + lines_in_one_set(a.dst_stride, side, false) > kSmallSetLines;
 }
 
-// Rows that begin at several places of a line, or between elements: is each line stored once, by way of a stage, where they go to a
-// last-level cache that is far? Most vectors lie in two lines there.
-bool TileTranspose::stages_uneven(const Problem& problem, bool lines) const {
-    const PlanContext& context = problem.context;
-    const bool vectors_split = context.kernels->vector_bytes == kLine || (context.kernels->vector_bytes > 16 && itemsize > 1);
-    return context.processor->far_last_level && !context.near && !lines && vectors_split &&
-           b.extent * itemsize >= kLeastUnevenRow && a.extent * itemsize >= kLine;
-}
-
 // Rows that begin at one place of a line: do vectors lie in two, unless they begin with the row's first line?
 bool TileTranspose::splits_lines(const Problem& problem, bool lines) const {
     const std::int64_t vector_bytes = problem.context.kernels->vector_bytes;
@@ -309,24 +295,23 @@ bool TileTranspose::splits_lines(const Problem& problem, bool lines) const {
     return lines && place % vector_bytes != 0 && b.extent * itemsize >= least;
 }
 
-// In the caches: is each line of the destination stored once, by way of a stage?
+// In the caches: is each line of the destination stored once, by way of a stage? (Emerald Rapids, two threads, 3 to 16 MB, against tiles
+// whose lines are asked for: 0.7 to 0.95 of their speed, pitches of powers of two, and rows that begin anywhere, included.)
 bool TileTranspose::stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const {
-    if (stages_uneven(problem, lines)) return true;
-    if (problem.context.kernels->vector_bytes != kLine || a_chained || b.extent * itemsize < 1024) return false;
+    const bool claims = problem.context.processor->claims_lines && !problem.context.near;
+    if (claims || problem.context.kernels->vector_bytes != kLine || a_chained || b.extent * itemsize < 1024) return false;
     if (!problem.context.processor->small_first_level)
         return tile_loses_lines(aligned) || (lines && panel_loses_lines(std::min(b.extent, panel_rows)));
     return sides_meet() || (!aligned && itemsize <= kMostNarrow && a.extent * b.extent * itemsize <= kMostStagedArray &&
                             tile_loses_lines(aligned));
 }
 
-// Where the last-level cache is far, its prefetchers count. Are whole rows of the destination written, a line of each source
-// row at a time? They are few streams then, and nobody fetches lines of the source's pages that are not read yet.
+// Are whole rows of the destination written, a line of each source row at a time? They are few streams then.
 bool TileTranspose::writes_whole_rows(const Problem& problem, bool lines) const {
-    const Processor& processor = *problem.context.processor;
-    const bool wanted = processor.far_last_level ||
-                        (processor.small_first_level && problem.context.kernels->vector_bytes == kLine && !sides_meet());
-    return wanted && !stages_uneven(problem, lines) && !problem.context.near && itemsize >= kLeastWholeElement && !a_chained &&
-           !b_chained && b.extent * itemsize >= kLongWholeRow && std::abs(b.src_stride) >= kLongWholePitch &&
+    const bool wanted = problem.context.processor->small_first_level && problem.context.kernels->vector_bytes == kLine &&
+                        !sides_meet();
+    return wanted && !problem.context.near && itemsize >= kLeastWholeElement && !a_chained && !b_chained &&
+           b.extent * itemsize >= kLongWholeRow && std::abs(b.src_stride) >= kLongWholePitch &&
            !(lines && (lines_in_one_set(std::abs(a.dst_stride), kWholeSetRows, true) > kSetLines ||
                        panel_loses_lines(std::min(b.extent, kPanelBytes / itemsize))));
 }
@@ -440,7 +425,7 @@ void TileTranspose::run_tile(const Call& call, const Tile& tile) const noexcept 
 }
 
 void TileTranspose::run(const Call& call) const noexcept {
-    const auto& [kernels, mode, near, base, list, call_dst, unit, next] = call;
+    const auto& [kernels, mode, near, claims, base, list, call_dst, unit, next] = call;
     // Where shifted tiles start, and how far that is from where the loops have put them.
     const std::int64_t line_steps = kLine / itemsize;
     const std::byte* row = call_dst - unit.b_tile * b.tile * itemsize;
@@ -464,7 +449,9 @@ void TileTranspose::run(const Call& call) const noexcept {
               columns,
               rows,
               // What lies before a row's first line must not be streamed: a vector there is not aligned.
-              {mode == StoreMode::nontemporal && (before_row == 0 || start != 0), !near && row_group == 0},
+              {.nontemporal = mode == StoreMode::nontemporal && (before_row == 0 || start != 0),
+               .prefetch = !near && row_group == 0,
+               .claim = claims},
               {},
               base + next.src + moved(next.b_tile) * b.src_stride};
     // Long source rows are prefetched along; of short ones the next unit's.
