@@ -104,7 +104,8 @@ protected:
         for (std::int64_t i = 0; i < out; ++i) dst_rows.push_back(i * (in * width + gap));
         const dnnmove::RowsAhead ahead{src, src_rows.data()};
         if (!lines) {
-            kernels_.transpose[log2](src, src_rows.data(), room.dst(), dst_rows.data(), out, in, {.claim = in % 2 == 0}, ahead);
+            kernels_.transpose[log2](src, src_rows.data(), room.dst(), dst_rows.data(), out, in,
+                                     {.prefetch = in % 2 == 0, .claim = in % 4 == 0}, ahead);
         } else {
             // Panels as the planner makes them: neighbours own whole lines.
             const std::int64_t tile = (dnnmove::kMaxPanelBytes - 64) / width;

@@ -116,7 +116,7 @@ struct Checked {
         const Check check("transpose");
         if (stores.nontemporal) check.rows_begin_lines(dst, dst_rows, rows_out);
         if (stores.prefetch || stores.nontemporal) check.ahead(ahead);
-        check.that(!stores.claim || !stores.nontemporal, "claim: by ordinary stores");
+        check.that(!stores.claim || (stores.prefetch && !stores.nontemporal), "claim: with prefetch, by ordinary stores");
         inner.transpose[log_width](src, src_rows, dst, dst_rows, rows_out, rows_in, stores, ahead);
     }
     template <int log_width>

@@ -168,7 +168,7 @@ struct KernelStores {
     // transpose: every row of the source is an array of its own. Else all of them are parts of one, and what lies between the
     // first and the last is readable.
     bool own_rows = false;
-    // transpose, copy_elements, by ordinary stores: asks for the destination's lines a little before it writes to them.
+    // transpose with prefetch, copy_elements, by ordinary stores: asks for the destination's lines a little before it writes there.
     bool claim = false;
 };
 

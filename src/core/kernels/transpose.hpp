@@ -120,16 +120,15 @@ struct Cover {
     // there is one.
     template <bool nontemporal, bool prefetch>
     static inline void cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                             std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead, KernelStores stores) {
+                             std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead, bool own_rows, bool claims = false) {
         for (std::int64_t i = 0; i < rows_out; i += kSide) {
             std::int64_t columns = rows_out - i < kSide ? rows_out - i : kSide;
-            const std::byte* const end = columns == kSide
-                                             ? nullptr
-                                             : end_of(src + i * width, src_rows, rows_in, columns, stores.own_rows);
+            const std::byte* const end = columns == kSide ? nullptr
+                                                          : end_of(src + i * width, src_rows, rows_in, columns, own_rows);
             const bool parts_are_slow = Simd::kBytes < kLine && rows_out < kSide;  // to load: there are no masks
             if (columns <= kLanes / 2 * kPerLane || (parts_are_slow && kLanes > 1 && columns < kSide)) {
                 cover_narrow<nontemporal, prefetch>(src + i * width, src_rows, dst, dst_rows + i, columns, rows_in,
-                                                    {ahead.src + i * width, ahead.rows}, end, stores.claim);
+                                                    {ahead.src + i * width, ahead.rows}, end, claims);
                 continue;
             }
             if (columns < kSide && rows_out >= kSide && !nontemporal) {
@@ -142,7 +141,7 @@ struct Cover {
             std::int64_t j = 0;
             for (; j + kSide <= rows_in; j += kSide) {
                 const RowsAhead of_tile{next.src, next.rows + j};
-                if (stores.claim) claim(dst, dst_rows + i, columns, j);
+                if (claims) claim(dst, dst_rows + i, columns, j);
                 if (columns == kSide) {
                     Tile::template run<true, nontemporal, prefetch>(from, src_rows + j, dst + j * width, dst_rows + i, these,
                                                                     of_tile);
@@ -152,7 +151,7 @@ struct Cover {
                 }
             }
             if (j == rows_in) continue;
-            if (stores.claim) claim(dst, dst_rows + i, columns, j);
+            if (claims) claim(dst, dst_rows + i, columns, j);
             if (columns == kSide) {
                 cover_rest<true, prefetch>(from, src_rows, dst, dst_rows + i, these, j, rows_in, next);
             } else {
@@ -166,11 +165,13 @@ template <class Simd, int width>
 void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept {
     if (stores.nontemporal) {
-        Cover<Simd, width>::template cover<true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores);
+        Cover<Simd, width>::template cover<true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores.own_rows);
     } else if (stores.prefetch) {
-        Cover<Simd, width>::template cover<false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores);
+        Cover<Simd, width>::template cover<false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores.own_rows,
+                                                        stores.claim);
     } else {
-        Cover<Simd, width>::template cover<false, false>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores);
+        Cover<Simd, width>::template cover<false, false>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
+                                                         stores.own_rows);
     }
 }
 
@@ -232,8 +233,7 @@ void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::by
             const bool last = !groups || rows_in - j < 2 * Staged::kSide;  // with what is left of the rows
             const std::int64_t now = last ? rows_in - j : Staged::kSide;
             Cover<Simd, width>::template cover<false, false>(src + i * width, src_rows + j, stage + j * width, stage_rows, rows,
-                                                             now, {src + i * width, src_rows + j},
-                                                             {.own_rows = stores.own_rows});
+                                                             now, {src + i * width, src_rows + j}, stores.own_rows);
             j += now;
         }
         stream_panel<Simd>(stage, kPitch, dst, dst_rows + i, rows, rows_in * width, owned * width, first, stores.nontemporal,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plan/exchange_table.hpp"
+#include "plan/problem.hpp"
 #include "plan/program.hpp"
 
 namespace dnnmove {

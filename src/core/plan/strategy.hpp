@@ -36,6 +36,13 @@ inline std::int64_t even_tile(std::int64_t extent, std::int64_t most) {
     return (extent + tiles - 1) / tiles;
 }
 
+// About `most` steps, up to a sixteenth more, such that all tiles are about as long: whole multiples of `step`. (Threads
+// have as many units each, and one at the end of an extent would be shorter than the others.)
+inline std::int64_t level_tile(std::int64_t extent, std::int64_t most, std::int64_t step) {
+    const std::int64_t longest = most + most / 16;
+    return extent <= longest ? extent : (even_tile(extent, longest) + step - 1) / step * step;
+}
+
 // The largest power of two, at most a line, that divides `bytes`.
 inline std::int64_t line_part(std::int64_t bytes) { return (bytes | kLine) & -(bytes | kLine); }
 

@@ -398,10 +398,10 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
     by_lines = stages_lines(problem, lines, aligned, panel(chosen));
     whole_lines = by_lines && aligned;
     shifts_to_lines = !by_lines && splits_lines(problem, lines);
+    const std::int64_t step = std::max(side, kLine / itemsize);
     const std::int64_t staged = std::min(chosen, aligned ? kMaxPanelBytes : kUnevenPanelBytes);
-    b.tile = std::min(b.extent, panel(by_lines ? staged : chosen));
-    a.tile = std::min(a.extent,
-                      std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, std::max(side, kLine / itemsize))));
+    b.tile = by_lines ? std::min(b.extent, panel(staged)) : level_tile(b.extent, panel(chosen), step);
+    a.tile = level_tile(a.extent, std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, step)), step);
     return StoreMode::cached;
 }
 
