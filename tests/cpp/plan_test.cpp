@@ -10,6 +10,7 @@
 
 #include "nest_text.hpp"
 #include "plan/canonical.hpp"
+#include "plan/lines.hpp"
 #include "plan/plan.hpp"
 #include "test.hpp"
 
@@ -145,6 +146,32 @@ void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
 }
 
 }  // namespace
+
+TEST_CASE("the tiles of few are about as long as each other") {
+    const auto tile = [](std::int64_t extent) { return dnnmove::level_tile(extent, 128, 16); };
+    CHECK(tile(100) == 100);
+    CHECK(tile(136) == 136);
+    CHECK(tile(137) == 96);  // and 41
+    CHECK(tile(256) == 128);
+    CHECK(tile(257) == 144);  // and 113
+    CHECK(tile(784) == 112);  // seven times
+    CHECK(tile(1025) == 128);  // of more than eight the last one does not matter
+    for (std::int64_t extent = 1; extent < 3000; ++extent) {
+        CHECK((tile(extent) == extent || tile(extent) % 16 == 0));
+        CHECK((tile(extent) <= extent && tile(extent) <= 144 && tile(extent) >= std::min<std::int64_t>(extent, 96)));
+    }
+    CHECK(dnnmove::level_tile(std::int64_t{1} << 62, 128, 16) == 128);
+}
+
+TEST_CASE("rows that no memory has room for have their lines in some set, too") {
+    for (const bool aligned : {true, false}) {
+        const std::int64_t lines = dnnmove::lines_in_one_set((std::int64_t{1} << 58) - 1, 64, aligned);
+        CHECK(lines >= 1);
+        CHECK(lines <= (aligned ? 64 : 128));
+    }
+    CHECK(dnnmove::lines_in_one_set(4096, 16, true) == 16);
+    CHECK(dnnmove::lines_in_one_set(64, 16, true) == 1);
+}
 
 TEST_CASE("random nests are copied in every store mode and cut in two") {
     testing::each_round(1500, 1, [](std::mt19937& random, int) {

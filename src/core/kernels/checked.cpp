@@ -74,7 +74,7 @@ struct Checked {
     static void copy_elements(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
                               const ElementsAhead& ahead, KernelStores stores) noexcept {
         Check("copy_elements")
-            .that(block.count >= 1 && block.run_count >= 0, "blocks of an element at least")
+            .that(block.count >= 1 && block.run_count >= (block.line_count == 0 ? 0 : 1), "blocks of an element at least")
             .that(block.line_count == 0 || ahead.steps >= a.extent || ahead.behind != nullptr, "what is asked for is given")
             .loops(a);
         inner.copy_elements[log_width](block, src, dst, a, ahead, stores);

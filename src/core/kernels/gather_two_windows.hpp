@@ -148,8 +148,8 @@ inline std::int64_t chunk_of(const GatherBlock& block, std::int64_t count, std::
 }
 
 // What a chunk of one vector prefetches: its share of the block's lines.
-inline void prefetch_share(const GatherBlock& block, std::int32_t vector, std::int32_t vectors, const std::byte* from,
-                           std::int64_t count, std::int64_t src_step) {
+[[gnu::always_inline]] inline void prefetch_share(const GatherBlock& block, std::int32_t vector, std::int32_t vectors,
+                                                  const std::byte* from, std::int64_t count, std::int64_t src_step) {
     const std::int32_t end = (vector + vectors) * block.line_count / block.count;
     for (std::int32_t k = vector * block.line_count / block.count; k < end; ++k) {
         for (std::int64_t i = 0; i < count; ++i) __builtin_prefetch(from + block.lines[k] + i * src_step);

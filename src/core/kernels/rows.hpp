@@ -99,9 +99,9 @@ inline void stream_row(const std::byte* src, std::byte* dst, std::int64_t bytes,
     move_short(src + k, dst + k, bytes - k);
 }
 
-// Asks for the lines of a run of the destination that is about to be written: stores reach the cache one after the other, and
-// each would wait for its line by itself. (An ordinary prefetch: those for writing are no faster.)
-inline void claim_run(const std::byte* dst, std::int64_t bytes) {
+// Asks for a run of the destination that is about to be written, but for a last line that only its end lies in: stores reach the
+// cache one after the other, and each would wait for its line by itself. (By ordinary prefetches: those for writing are no faster.)
+[[gnu::always_inline]] inline void claim_run(const std::byte* dst, std::int64_t bytes) {
     for (std::int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(dst + k);
 }
 

@@ -19,7 +19,7 @@ namespace dnnmove {
 namespace {
 
 // Asks for the lines of `bytes` bytes at `p`.
-inline void prefetch_row(const std::byte* p, std::int64_t bytes) {
+[[gnu::always_inline]] inline void prefetch_row(const std::byte* p, std::int64_t bytes) {
     for (std::int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(p + k);
 }
 

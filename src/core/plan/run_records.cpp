@@ -22,7 +22,7 @@ std::int64_t distance(const std::byte* a, const std::byte* b) {
 }
 
 // Into the second-level cache: it is a slab's worth until they are read.
-void prefetch_lines(const std::byte* from, std::int64_t bytes) {
+[[gnu::always_inline]] inline void prefetch_lines(const std::byte* from, std::int64_t bytes) {
     for (std::int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(from + k, 0, 2);
 }
 

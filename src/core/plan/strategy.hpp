@@ -36,11 +36,18 @@ inline std::int64_t even_tile(std::int64_t extent, std::int64_t most) {
     return (extent + tiles - 1) / tiles;
 }
 
-// About `most` steps, up to a sixteenth more, such that all tiles are about as long: whole multiples of `step`. (Threads
-// have as many units each, and one at the end of an extent would be shorter than the others.)
+// About `most` steps: all of them, or a multiple of `step`, as `most` is. Where tiles are few, that which leaves the longest
+// last one: threads have as many units each, and a short one would make their shares uneven.
 inline std::int64_t level_tile(std::int64_t extent, std::int64_t most, std::int64_t step) {
-    const std::int64_t longest = most + most / 16;
-    return extent <= longest ? extent : (even_tile(extent, longest) + step - 1) / step * step;
+    constexpr std::int64_t kFewTiles = 8;
+    if (extent <= most + most / 16) return extent;
+    if (extent > kFewTiles * most) return most;
+    const auto shortfall = [&](std::int64_t tile) { return (tile - extent % tile) % tile * most / tile; };
+    std::int64_t best = most;
+    for (std::int64_t tile = std::max(step, most * 3 / 4 / step * step); tile <= std::min(most * 9 / 8, extent); tile += step) {
+        if (shortfall(tile) < shortfall(best)) best = tile;
+    }
+    return best;
 }
 
 // The largest power of two, at most a line, that divides `bytes`.

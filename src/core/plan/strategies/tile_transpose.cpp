@@ -400,8 +400,11 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
     shifts_to_lines = !by_lines && splits_lines(problem, lines);
     const std::int64_t step = std::max(side, kLine / itemsize);
     const std::int64_t staged = std::min(chosen, aligned ? kMaxPanelBytes : kUnevenPanelBytes);
-    b.tile = by_lines ? std::min(b.extent, panel(staged)) : level_tile(b.extent, panel(chosen), step);
-    a.tile = level_tile(a.extent, std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, step)), step);
+    const auto tile_of = [&](std::int64_t extent, std::int64_t most) {
+        return by_lines ? std::min(extent, most) : level_tile(extent, most, step);
+    };
+    b.tile = tile_of(b.extent, panel(by_lines ? staged : chosen));
+    a.tile = tile_of(a.extent, std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, step)));
     return StoreMode::cached;
 }
 
