@@ -190,6 +190,7 @@ struct Tile {
                                 const std::int64_t* dst_rows, Columns columns, std::int64_t rows, RowsAhead ahead,
                                 const std::byte* room) {
         alignas(64) std::byte stage[kSide * 16];
+        asm("" : "=m"(stage));  // no instruction: GCC does not see that as many rows are written as are read
         std::int64_t stage_rows[kSide];
         for (int k = 0; k < kSide; ++k) stage_rows[k] = k * 16;
         std::int64_t from[kPerLane];
