@@ -46,10 +46,10 @@ struct Cover {
     }
 
     // Columns that are few: kPerLane at a time.
-    template <bool nontemporal, bool prefetch>
+    template <bool nontemporal, bool prefetch, bool claims>
     static inline void cover_narrow(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                     const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows_in, RowsAhead ahead,
-                                    const std::byte* end, bool claims) {
+                                    const std::byte* end) {
         const std::byte* const room = room_of(dst, dst_rows, columns, rows_in);
         for (std::int64_t j = 0; j < rows_in; j += kSide) {
             if (claims) claim(dst, dst_rows, columns, j);
@@ -122,17 +122,17 @@ struct Cover {
 
     // rows_out x rows_in elements by tiles; columns that are left repeat part of the tile before them where
     // there is one.
-    template <bool nontemporal, bool prefetch>
+    template <bool nontemporal, bool prefetch, bool claims = false>
     static inline void cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                             std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead, bool own_rows, bool claims = false) {
+                             std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead, bool own_rows) {
         for (std::int64_t i = 0; i < rows_out; i += kSide) {
             std::int64_t columns = rows_out - i < kSide ? rows_out - i : kSide;
             const std::byte* const end = columns == kSide ? nullptr
                                                           : end_of(src + i * width, src_rows, rows_in, columns, own_rows);
             const bool parts_are_slow = Simd::kBytes < kLine && rows_out < kSide;  // to load: there are no masks
             if (columns <= kLanes / 2 * kPerLane || (parts_are_slow && kLanes > 1 && columns < kSide)) {
-                cover_narrow<nontemporal, prefetch>(src + i * width, src_rows, dst, dst_rows + i, columns, rows_in,
-                                                    {ahead.src + i * width, ahead.rows}, end, claims);
+                cover_narrow<nontemporal, prefetch, claims>(src + i * width, src_rows, dst, dst_rows + i, columns, rows_in,
+                                                            {ahead.src + i * width, ahead.rows}, end);
                 continue;
             }
             if (columns < kSide && rows_out >= kSide && !nontemporal) {
@@ -170,9 +170,12 @@ void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* ds
                std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept {
     if (stores.nontemporal) {
         Cover<Simd, width>::template cover<true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores.own_rows);
+    } else if (stores.claim) {
+        Cover<Simd, width>::template cover<false, true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
+                                                              stores.own_rows);
     } else if (stores.prefetch) {
-        Cover<Simd, width>::template cover<false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores.own_rows,
-                                                        stores.claim);
+        Cover<Simd, width>::template cover<false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
+                                                        stores.own_rows);
     } else {
         Cover<Simd, width>::template cover<false, false>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
                                                          stores.own_rows);
