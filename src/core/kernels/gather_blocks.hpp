@@ -11,6 +11,7 @@
 namespace dnnmove {
 namespace {
 
+// Inlined, as all that only prefetches: see claim() in kernels/transpose.hpp.
 [[gnu::always_inline]] inline void prefetch_lines(const GatherBlock& block, const std::byte* from) {
     for (std::int32_t k = 0; k < block.line_count; ++k) __builtin_prefetch(from + block.lines[k]);
 }

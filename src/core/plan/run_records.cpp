@@ -21,7 +21,7 @@ std::int64_t distance(const std::byte* a, const std::byte* b) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a));
 }
 
-// Into the second-level cache: it is a slab's worth until they are read.
+// Into the second-level cache: it is a slab's worth until they are read. (Inlined: see claim() in kernels/transpose.hpp.)
 [[gnu::always_inline]] inline void prefetch_lines(const std::byte* from, std::int64_t bytes) {
     for (std::int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(from + k, 0, 2);
 }
