@@ -182,7 +182,9 @@ TEST_CASE("schedules tile within the extents") {
 void check_candidates(const Nest& nest, std::mt19937& random) {
     INFO(testing::literal(nest));
     const testing::Bytes src = testing::random_bytes(static_cast<std::size_t>(bytes_of(nest)), random);
-    for (PlanContext context : {inside_caches(), beyond_caches()}) {
+    PlanContext claiming = inside_caches();
+    claiming.claims = true;
+    for (PlanContext context : {inside_caches(), claiming, beyond_caches()}) {
         testing::Bytes expected;
         context.dst_alignment = 1;
         const std::size_t count = candidates(Problem(nest.loops, nest.itemsize, context)).size();
@@ -203,6 +205,54 @@ TEST_CASE("every candidate copies the same") {
         const std::int64_t itemsize = std::vector<std::int64_t>{1, 2, 3, 4, 8, 12, 16, 20}[random() % 8];
         check_candidates(random_permutation(random, itemsize), random);
     });
+}
+
+// Kernels that note how they were told to store.
+KernelStores told;
+const Kernels& listening_kernels() {
+    static const Kernels& all = kernels_for(best_isa());
+    static const Kernels listening = [] {
+        Kernels kernels = all;
+        kernels.copy_rows = [](const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows,
+                               KernelStores stores) noexcept {
+            told = stores;
+            all.copy_rows(src, dst, bytes, rows, stores);
+        };
+        kernels.transpose[2] = [](const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                  const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
+                                  KernelStores stores, RowsAhead ahead) noexcept {
+            told = stores;
+            all.transpose[2](src, src_rows, dst, dst_rows, rows_out, rows_in, stores, ahead);
+        };
+        kernels.transpose_batch[2] = [](const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                        const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows,
+                                        const KernelLoop& a, KernelStores stores) noexcept {
+            told = stores;
+            all.transpose_batch[2](src, src_rows, dst, dst_rows, columns, rows, a, stores);
+        };
+        return kernels;
+    }();
+    return listening;
+}
+
+TEST_CASE("ordinary stores ask for their lines where the plan is told that this pays, others never") {
+    const Nest rows = nest_of({4, 5, 3000}, {3000, 12000, 1}, 4);
+    const Nest matrix = transposed(64, 96, 4);
+    for (const Nest* nest : {&rows, &matrix}) {
+        for (PlanContext context : {inside_caches(), beyond_caches()}) {
+            for (const bool claims : {false, true}) {
+                context.kernels = &listening_kernels();
+                context.claims = claims;
+                const NestPlan plan(*nest, context);
+                INFO(plan.describe());
+                testing::Bytes src(static_cast<std::size_t>(bytes_of(*nest))), dst(src.size() + 64);
+                std::byte* const line = dst.data() + (-reinterpret_cast<std::uintptr_t>(dst.data()) & 63);
+                told = {.claim = !claims};
+                plan.run(src.data(), line, 0, plan.units());
+                CHECK(told.claim == (claims && !context.large));
+            }
+        }
+    }
 }
 
 TEST_CASE("long runs are repeated by string instructions where the processor has fast ones") {

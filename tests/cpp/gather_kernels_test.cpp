@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(GatherChecks, "channels of blocks are gathered and padding is 
                  {std::pair{24, 2}, {40, 5}, {60, 4}, {56, 8}, {120, 8}, {72, 3}, {64, 16}, {96, 32}, {58, 2}}) {
                 const std::int64_t channels = shuffle.first, groups = shuffle.second;
                 for (const std::int64_t steps : {1, 2, 4, 8}) {
-                    for (const KernelStores stores : {KernelStores{false, false}, KernelStores{false, true}}) {
+                    for (const KernelStores stores : cached_stores()) {
                         each_phase([&](const std::byte* src,
                                        Room& room) { gather(src, room, itemsize, lanes, channels, groups, steps, stores); },
                                    "gather", {itemsize, lanes, channels, groups, steps});

@@ -47,7 +47,13 @@ public:
     }
 
 protected:
-    static std::vector<KernelStores> all_stores() { return {{false, false}, {false, true}, {true, false}, {true, true}}; }
+    static std::vector<KernelStores> cached_stores() { return {{}, {.prefetch = true}, {.claim = true}}; }
+    static std::vector<KernelStores> all_stores() {
+        std::vector<KernelStores> all = cached_stores();
+        all.push_back({.nontemporal = true});
+        all.push_back({.nontemporal = true, .prefetch = true});
+        return all;
+    }
 
     static void put(Room& room, std::int64_t to, const std::byte* from, std::int64_t bytes) {
         std::memcpy(room.expected() + to, from, static_cast<std::size_t>(bytes));

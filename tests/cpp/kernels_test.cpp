@@ -68,7 +68,8 @@ protected:
     }
 
     // Matrices of `rows` by `columns`; `gap` bytes lie behind each row of the destination, three behind each of the source.
-    void batch(std::int64_t width, std::int64_t rows, std::int64_t columns, const KernelLoop& a, std::int64_t gap) {
+    void batch(std::int64_t width, std::int64_t rows, std::int64_t columns, const KernelLoop& a, std::int64_t gap,
+               KernelStores stores) {
         std::vector<std::int64_t> src_rows;
         std::vector<std::int64_t> dst_rows;
         const std::int64_t pitch = columns * width + 3;
@@ -82,7 +83,7 @@ protected:
                 const std::vector<std::byte> all(from, from + before + behind + src_rows.front() + columns * width);
                 const std::byte* const src = all.data() + before;
                 kernels_.transpose_batch[dnnmove::log2_of(width)](src, src_rows.data(), room.dst(), dst_rows.data(), columns,
-                                                                  rows, a);
+                                                                  rows, a, stores);
                 for (std::int64_t k = 0; k < a.extent; ++k) {
                     for (std::int64_t i = 0; i < columns; ++i) {
                         for (std::int64_t j = 0; j < rows; ++j) {
@@ -161,18 +162,20 @@ TEST_CASE_FIXTURE(Checker, "rows of every length are copied with gaps between th
 
 TEST_CASE_FIXTURE(Checker, "short runs are copied through two loops") {
     for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
-        each_phase(
-            [&](const std::byte* src, Room& room) {
-                const KernelLoop a{5, bytes * 3, bytes + 1};
-                const KernelLoop b{2, 7, 500};
-                kernels_.copy_runs(src, room.dst(), bytes, a, b, {});
-                for (std::int64_t j = 0; j < 2; ++j) {
-                    for (std::int64_t i = 0; i < 5; ++i) {
-                        put(room, j * 500 + i * a.dst_stride, src + j * 7 + i * a.src_stride, bytes);
+        for (const KernelStores stores : cached_stores()) {
+            each_phase(
+                [&](const std::byte* src, Room& room) {
+                    const KernelLoop a{5, bytes * 3, bytes + 1};
+                    const KernelLoop b{2, 7, 500};
+                    kernels_.copy_runs(src, room.dst(), bytes, a, b, stores);
+                    for (std::int64_t j = 0; j < 2; ++j) {
+                        for (std::int64_t i = 0; i < 5; ++i) {
+                            put(room, j * 500 + i * a.dst_stride, src + j * 7 + i * a.src_stride, bytes);
+                        }
                     }
-                }
-            },
-            "runs", {bytes});
+                },
+                "runs", {bytes});
+        }
     }
 }
 
@@ -180,7 +183,7 @@ TEST_CASE_FIXTURE(Checker, "short runs come from the places of a list") {
     std::array<std::int64_t, 40> places;
     for (std::size_t j = 0; j < places.size(); ++j) places[j] = static_cast<std::int64_t>(j * 11 % places.size()) * 13;
     for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
-        for (const KernelStores stores : {KernelStores{}, KernelStores{false, true}}) {
+        for (const KernelStores stores : cached_stores()) {
             for (const std::int64_t rows : {1, 2}) {
                 each_phase(
                     [&](const std::byte* src, Room& room) {
@@ -396,9 +399,11 @@ TEST_CASE_FIXTURE(Checker, "batches of small matrices are transposed") {
             for (const std::int64_t columns :
                  {std::int64_t{1}, lane - 1, lane, lane + 1, 2 * lane - 1, 2 * lane, 2 * lane + 1, 3 * lane, 4 * lane + 3}) {
                 for (const std::int64_t extent : {1, 2, 3}) {
-                    batch(width, rows, columns, {extent, rows * (columns * width + 3), rows * columns * width}, 0);
-                    if (!dense) batch(width, rows, columns, {extent, 5, columns * (rows * width + 3) + 1}, 3);
-                    if (!dense) batch(width, rows, columns, {extent, -7, columns * (rows * width + 3) + 1}, 3);
+                    const std::int64_t apart = columns * (rows * width + 3) + 1;
+                    batch(width, rows, columns, {extent, rows * (columns * width + 3), rows * columns * width}, 0, {});
+                    batch(width, rows, columns, {extent, 5, rows * columns * width}, 0, {.claim = true});
+                    if (!dense) batch(width, rows, columns, {extent, 5, apart}, 3, {});
+                    if (!dense) batch(width, rows, columns, {extent, -7, apart}, 3, {.claim = true});
                 }
             }
         }

@@ -117,7 +117,7 @@ void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
     std::byte* dst = raw.get() + kGuard + misalignment;
     std::memset(raw.get(), 0xAB, static_cast<std::size_t>(problem.dst_bytes + 2 * kGuard));
     const Nest nest = dnnmove::canonical(problem.nest);
-    const dnnmove::PlanContext context{
+    dnnmove::PlanContext context{
         &dnnmove::kernels_for(isa),
         large,
         !large && misalignment % 2 == 0,
@@ -128,6 +128,7 @@ void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
         large && misalignment % 3 != 1,
         {},
         std::array{&dnnmove::kManyStreams, &dnnmove::kFewStreams, &dnnmove::kStrings, &dnnmove::kSmallCaches}[random() % 4]};
+    context.claims = !large && random() % 2 == 0;
     const dnnmove::NestPlan plan(nest, context);
     const std::int64_t units = plan.units();
     const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(0, units)(random);

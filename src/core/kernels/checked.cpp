@@ -24,6 +24,7 @@ public:
         if (!holds) on_violation(kernel_, expected);
         return *this;
     }
+    const Check& stores(KernelStores how) const { return that(!how.claim || !how.nontemporal, "claim: by ordinary stores"); }
     const Check& loops(const KernelLoop& one) const { return that(one.extent >= 0, "extents are not negative"); }
     const Check& rows_begin_lines(const std::byte* dst, const std::int64_t* dst_rows, std::int64_t rows) const {
         bool all = true;
@@ -46,6 +47,7 @@ struct Checked {
     static void copy_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows,
                           KernelStores stores) noexcept {
         const Check check("copy_rows");
+        check.stores(stores);
         check.that(bytes >= 0, "rows are not negative").loops(rows);
         if (stores.next != nullptr) {
             check.that(stores.nontemporal, "what is asked for meanwhile: non-temporal stores")
@@ -57,6 +59,7 @@ struct Checked {
     static void copy_strips(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& rows, std::int64_t room,
                             KernelStores stores) noexcept {
         const Check check("copy_strips");
+        check.stores(stores);
         check.loops(rows);
         check.that(rows.extent < 2 || (rows.src_stride >= bytes && rows.dst_stride >= bytes), "rows do not overlap");
         if (stores.nontemporal) {
@@ -67,13 +70,14 @@ struct Checked {
     }
     static void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                           KernelStores stores) noexcept {
-        Check("copy_runs").that(bytes >= 1 && bytes <= 64, "runs of 1 to 64 bytes").loops(a).loops(b);
+        Check("copy_runs").stores(stores).that(bytes >= 1 && bytes <= 64, "runs of 1 to 64 bytes").loops(a).loops(b);
         inner.copy_runs(src, dst, bytes, a, b, stores);
     }
     template <int log_width>
     static void copy_elements(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
                               const ElementsAhead& ahead, KernelStores stores) noexcept {
         Check("copy_elements")
+            .stores(stores)
             .that(block.count >= 1 && block.run_count >= (block.line_count == 0 ? 0 : 1), "blocks of an element at least")
             .that(block.line_count == 0 || ahead.steps >= a.extent || ahead.behind != nullptr, "what is asked for is given")
             .loops(a);
@@ -81,20 +85,22 @@ struct Checked {
     }
     template <int log_width>
     static void transpose_batch(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows,
-                                const KernelLoop& a) noexcept {
+                                const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows, const KernelLoop& a,
+                                KernelStores stores) noexcept {
         const std::int64_t row = rows << log_width;
         bool dense = a.extent < 2 || a.dst_stride == columns * row;
         for (std::int64_t i = 0; i < columns; ++i) dense = dense && dst_rows[i] == i * row;
         Check("transpose_batch")
+            .stores(stores)
             .that(rows >= 2 && row >= 4, "rows of the destination are two elements and 4 bytes at least")
             .that(row >= 16 || (row & (row - 1)) == 0 || dense, "short rows of the destination follow each other")
             .loops(a);
-        inner.transpose_batch[log_width](src, src_rows, dst, dst_rows, columns, rows, a);
+        inner.transpose_batch[log_width](src, src_rows, dst, dst_rows, columns, rows, a, stores);
     }
     static void turn_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                           KernelStores stores) noexcept {
         Check("turn_runs")
+            .stores(stores)
             .that(bytes >= 1 && bytes <= 64, "runs of 1 to 64 bytes")
             .that((a.extent * bytes + 128) * b.extent <= kMaxTurnedBytes, "at most kMaxTurnedBytes")
             .that(b.extent <= 64, "at most 64 steps of b")
@@ -103,7 +109,11 @@ struct Checked {
     }
     static void fill(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                      KernelStores stores) noexcept {
-        Check("fill").that(bytes >= 1 && bytes <= kMaxFillBytes, "elements of 1 to kMaxFillBytes bytes").loops(a).loops(b);
+        Check("fill")
+            .stores(stores)
+            .that(bytes >= 1 && bytes <= kMaxFillBytes, "elements of 1 to kMaxFillBytes bytes")
+            .loops(a)
+            .loops(b);
         inner.fill(src, dst, bytes, a, b, stores);
     }
     static void repeat(const std::byte* src, std::int64_t bytes, std::byte* dst, std::int64_t total) noexcept {
@@ -116,7 +126,7 @@ struct Checked {
         const Check check("transpose");
         if (stores.nontemporal) check.rows_begin_lines(dst, dst_rows, rows_out);
         if (stores.prefetch || stores.nontemporal) check.ahead(ahead);
-        check.that(!stores.claim || (stores.prefetch && !stores.nontemporal), "claim: with prefetch, by ordinary stores");
+        check.stores(stores);
         inner.transpose[log_width](src, src_rows, dst, dst_rows, rows_out, rows_in, stores, ahead);
     }
     template <int log_width>
@@ -124,6 +134,7 @@ struct Checked {
                                 const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned,
                                 bool first, KernelStores stores, RowsAhead ahead) noexcept {
         Check("transpose_lines")
+            .stores(stores)
             .that(rows_in << log_width <= kMaxPanelBytes, "at most kMaxPanelBytes of a row")
             .that(owned <= rows_in, "what is owned is there")
             .ahead(ahead);
@@ -133,6 +144,7 @@ struct Checked {
                                 const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned,
                                 bool first, Cells cells, KernelStores stores, RowsAhead ahead) noexcept {
         const Check check("transpose_cells");
+        check.stores(stores);
         check
             .that(cells.width >= 1 && cells.width <= cells.cell && cells.cell <= 16, "elements of 1 to 16 bytes in their cells")
             .that(cells.permutes != nullptr, "permutes")
@@ -145,6 +157,7 @@ struct Checked {
                                std::int64_t rows_out, std::int64_t rows_in, std::int64_t owned, bool first, std::int64_t bytes,
                                KernelStores stores, RowsAhead ahead) noexcept {
         const Check check("transpose_rows");
+        check.stores(stores);
         check.that(bytes >= 17, "elements of 17 bytes and more").that(owned <= rows_in, "what is owned is there");
         if (stores.nontemporal) {
             check.that(rows_in * bytes <= kMaxRowPanelBytes, "non-temporal: at most kMaxRowPanelBytes of a row")
@@ -156,6 +169,7 @@ struct Checked {
     static void gather(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b,
                        KernelStores stores) noexcept {
         Check("gather")
+            .stores(stores)
             .that(a.extent >= block.loop_steps, "a row has a block's steps at least")
             .that(block.network == 0 || block.network == 2 || block.network == 3, "networks of 2 or 3 rounds")
             .that(block.count == 1 || block.vector_bytes == inner.gather_bytes, "several vectors are whole ones")
@@ -175,6 +189,7 @@ struct Checked {
     static void weave(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
                       std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept {
         Check("weave")
+            .stores(stores)
             .that(streams == 2 || streams == 4 || streams == 8 || streams == 16, "2, 4, 8 or 16 streams")
             .that(bytes >= inner.weave_bytes && bytes % width == 0, "streams of a vector and more, whole elements")
             .that(inner.weave_bytes == kLine || width * streams < inner.weave_bytes, "elements of all streams in half a vector")
@@ -186,6 +201,7 @@ struct Checked {
     static void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
                          const KernelLoop& rows, KernelStores stores) noexcept {
         Check("exchange")
+            .stores(stores)
             .that(block.count >= 1 && block.count <= ExchangeBlock::kMaxVectors, "1 to kMaxVectors vectors")
             .that(records >= block.records, "the records of a block at least")
             .that(rows.extent >= 0, "rows are not negative")
@@ -206,6 +222,7 @@ struct Checked {
             at += block.fields[k].width;
         }
         Check("join_records")
+            .stores(stores)
             .that(block.count >= 1 && block.count <= kMaxRecordFields, "1 to kMaxRecordFields fields")
             .that(dense && at - begin == block.pitch, "fields without gaps make a record");
         inner.join_records(block, srcs, dst, stores);

@@ -168,7 +168,8 @@ struct KernelStores {
     // transpose: every row of the source is an array of its own. Else all of them are parts of one, and what lies between the
     // first and the last is readable.
     bool own_rows = false;
-    // transpose with prefetch, copy_elements, by ordinary stores: asks for the destination's lines a little before it writes there.
+    // By ordinary stores: asks for the destination's lines a little before it writes there. Stores reach the cache one after the
+    // other, and each would wait for its line by itself. (By ordinary prefetches: those for writing are no faster.)
     bool claim = false;
 };
 
@@ -240,9 +241,10 @@ struct Kernels {
                          std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept;
     // Transposes small matrices, a.extent of them: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * width], i in [0, columns),
     // j in [0, rows). Two elements at least make a row of the destination, and 4 bytes. Where these are less than 16 bytes and no
-    // power of two, they and the matrices follow each other without gaps. Indexed by log2(width), width 1 to 8 bytes.
+    // power of two, they and the matrices follow each other without gaps. By ordinary stores. Indexed by log2(width), width 1 to 8
+    // bytes.
     void (*transpose_batch[4])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                               std::int64_t columns, std::int64_t rows, const KernelLoop& a) noexcept;
+                               std::int64_t columns, std::int64_t rows, const KernelLoop& a, KernelStores stores) noexcept;
     // As `transpose`, by way of a stage, with rows of any alignment and every line stored once. Of every row of the destination it
     // writes the lines that start in its first `owned` elements, so that neighbours share none, and
     // with `first` also what lies before the first line. rows_in >= owned + a line's worth of source

@@ -34,7 +34,7 @@ void copy_elements(const ElementBlock& block, const std::byte* src, std::byte* d
             for (const std::int32_t upto = std::min(k + share, block.line_count); k < upto; ++k)
                 __builtin_prefetch(next + block.lines[k]);
             std::byte* const to = dst + block.runs[r].dst;
-            if (stores.claim) claim_run(to, block.count * static_cast<std::int64_t>(bytes));
+            if (stores.claim) prefetch_run(to, block.count * static_cast<std::int64_t>(bytes));
             move_block<bytes>(src + block.runs[r].src, to, block);
         }
         src += a.src_stride;

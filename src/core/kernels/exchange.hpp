@@ -13,7 +13,8 @@ inline constexpr std::int64_t kExchangeAhead = 2048;  // bytes of all sources to
 inline constexpr std::int64_t kExchangeChunk = 8192;  // bytes of the records
 
 template <bool nontemporal>
-inline void put_exchanged(std::byte* to, __m512i vector) {
+inline void put_exchanged(std::byte* to, __m512i vector, bool claim) {
+    if (claim) __builtin_prefetch(to);
     if constexpr (nontemporal) {
         _mm512_stream_si512(reinterpret_cast<__m512i*>(to), vector);
     } else {
@@ -33,7 +34,7 @@ struct ExchangeCursors {
 template <int count>
 struct FewExchanged {
     template <bool nontemporal>
-    static void run(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, std::int64_t ahead) {
+    static void run(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, std::int64_t ahead, bool claim) {
         __m512i index[count][count - 1];
         const std::byte* from[count];
         std::byte* to[count];
@@ -57,7 +58,7 @@ struct FewExchanged {
                 __m512i vector = _mm512_permutex2var_epi8(x[0], index[v][0], x[1]);
 #pragma GCC unroll 4
                 for (int s = 1; s < count - 1; ++s) vector = _mm512_permutex2var_epi8(vector, index[v][s], x[s + 1]);
-                put_exchanged<nontemporal>(to[v], vector);
+                put_exchanged<nontemporal>(to[v], vector, claim);
                 to[v] += at.to_moves[v];
             }
         }
@@ -67,7 +68,7 @@ struct FewExchanged {
 // One destination vector of every block, of `steps` steps: its indices stay in registers.
 template <int steps, bool nontemporal>
 inline void exchange_vector(const ExchangeStep* step, const ExchangeCursors& at, std::int32_t v, std::int64_t first,
-                            std::int64_t last, std::int64_t ahead) {
+                            std::int64_t last, std::int64_t ahead, bool claim) {
     __m512i index[steps];
     const std::byte* from[steps + 1];
     std::int64_t moves[steps + 1];
@@ -87,7 +88,7 @@ inline void exchange_vector(const ExchangeStep* step, const ExchangeCursors& at,
             vector = _mm512_permutex2var_epi8(vector, index[s], _mm512_loadu_si512(from[s + 1]));
             from[s + 1] += moves[s + 1];
         }
-        put_exchanged<nontemporal>(to, vector);
+        put_exchanged<nontemporal>(to, vector, claim);
         to += at.to_moves[v];
     }
 }
@@ -95,7 +96,7 @@ inline void exchange_vector(const ExchangeStep* step, const ExchangeCursors& at,
 // Any number of vectors, one after the other over as many blocks as stay in the first-level cache.
 struct ManyExchanged {
     template <bool nontemporal>
-    static void run(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, std::int64_t ahead) {
+    static void run(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, std::int64_t ahead, bool claim) {
         const std::int64_t chunk = kExchangeChunk / (64 * block.count) + 1;
         if (ahead != 0) ahead += chunk * 64 * block.count;
         for (std::int64_t first = 0; first < blocks; first += chunk) {
@@ -103,17 +104,17 @@ struct ManyExchanged {
             const ExchangeStep* step = block.steps;
             for (std::int32_t v = 0; v < block.count; ++v) {
                 switch (block.destinations[v].steps) {
-                    case 1: exchange_vector<1, nontemporal>(step, at, v, first, last, ahead); break;
-                    case 2: exchange_vector<2, nontemporal>(step, at, v, first, last, ahead); break;
-                    case 3: exchange_vector<3, nontemporal>(step, at, v, first, last, ahead); break;
-                    case 4: exchange_vector<4, nontemporal>(step, at, v, first, last, ahead); break;
-                    case 5: exchange_vector<5, nontemporal>(step, at, v, first, last, ahead); break;
-                    case 6: exchange_vector<6, nontemporal>(step, at, v, first, last, ahead); break;
-                    case 7: exchange_vector<7, nontemporal>(step, at, v, first, last, ahead); break;
-                    case 8: exchange_vector<8, nontemporal>(step, at, v, first, last, ahead); break;
-                    case 9: exchange_vector<9, nontemporal>(step, at, v, first, last, ahead); break;
-                    case 10: exchange_vector<10, nontemporal>(step, at, v, first, last, ahead); break;
-                    default: exchange_vector<11, nontemporal>(step, at, v, first, last, ahead); break;
+                    case 1: exchange_vector<1, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    case 2: exchange_vector<2, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    case 3: exchange_vector<3, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    case 4: exchange_vector<4, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    case 5: exchange_vector<5, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    case 6: exchange_vector<6, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    case 7: exchange_vector<7, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    case 8: exchange_vector<8, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    case 9: exchange_vector<9, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    case 10: exchange_vector<10, nontemporal>(step, at, v, first, last, ahead, claim); break;
+                    default: exchange_vector<11, nontemporal>(step, at, v, first, last, ahead, claim); break;
                 }
                 step += block.destinations[v].steps;
             }
@@ -128,9 +129,9 @@ inline void run_exchange(const ExchangeBlock& block, ExchangeCursors& at, std::i
     // Sources that move by little are many: each is asked for less far ahead.
     const std::int64_t ahead = !stores.prefetch ? 0 : kExchangeAhead * total / (64 * block.count);
     if (stores.nontemporal) {
-        Run::template run<true>(block, at, blocks, ahead);
+        Run::template run<true>(block, at, blocks, ahead, false);
     } else {
-        Run::template run<false>(block, at, blocks, ahead);
+        Run::template run<false>(block, at, blocks, ahead, stores.claim);
     }
 }
 

@@ -51,7 +51,7 @@ struct FewShort {
     using Vector = typename Simd::Vector;
     static constexpr int kBlocks = Simd::kBytes / kShortExchange;
 
-    template <int blocks>
+    template <int blocks, bool claims>
     static void move(const Vector (&picks)[count][count], const std::byte* const (&from)[count], std::byte* const (&to)[count],
                      const ShortCursors& at, std::int64_t block, std::int64_t ahead) {
         Vector x[count];
@@ -67,10 +67,12 @@ struct FewShort {
 #pragma GCC unroll 8
             for (int s = 1; s < count; ++s) vectors |= Simd::shuffle_lanes(x[s], picks[v][s]);
             const std::int64_t step = at.destinations[v].move;
+            if (claims) __builtin_prefetch(to[v] + block * step);
             store_lanes<Simd, blocks>(to[v] + block * step, step, vectors);
         }
     }
 
+    template <bool claims>
     static void run(const ExchangeBlock& block, const ShortCursors& at, const KernelLoop& rows, std::int64_t rows_ahead) {
         Vector picks[count][count];
         for (int v = 0; v < count; ++v) {
@@ -87,15 +89,15 @@ struct FewShort {
                 to[v] = at.destinations[v].at + j * rows.dst_stride;
             }
             std::int64_t i = 0;
-            for (; i + kBlocks <= at.blocks; i += kBlocks) move<kBlocks>(picks, from, to, at, i, ahead);
-            if (i < at.blocks) move<1>(picks, from, to, at, i, ahead);
+            for (; i + kBlocks <= at.blocks; i += kBlocks) move<kBlocks, claims>(picks, from, to, at, i, ahead);
+            if (i < at.blocks) move<1, claims>(picks, from, to, at, i, ahead);
             if (at.last == 0) continue;
 #pragma GCC unroll 8
             for (int v = 0; v < count; ++v) {
                 from[v] += at.last * at.sources[v].record;
                 to[v] += at.last * at.destinations[v].record;
             }
-            move<1>(picks, from, to, at, 0, 0);
+            move<1, false>(picks, from, to, at, 0, 0);
         }
     }
 };
@@ -104,7 +106,7 @@ struct FewShort {
 template <class Simd, int count>
 inline void exchange_short_vector(const ExchangeStep* steps, const ShortCursor* sources, const ShortCursor& destination,
                                   std::int64_t first, std::int64_t last, std::int64_t records, std::int64_t src,
-                                  std::int64_t dst) {
+                                  std::int64_t dst, bool claim) {
     constexpr int kBlocks = Simd::kBytes / kShortExchange;
     typename Simd::Vector picks[count];
     const std::byte* from[count];
@@ -122,6 +124,7 @@ inline void exchange_short_vector(const ExchangeStep* steps, const ShortCursor* 
         for (int s = 1; s < count; ++s) {
             vectors |= Simd::shuffle_lanes(load_lanes<Simd, blocks>(from[s] + i * moves[s], moves[s]), picks[s]);
         }
+        if (claim) __builtin_prefetch(to + i * destination.move);
         store_lanes<Simd, blocks>(to + i * destination.move, destination.move, vectors);
     };
     std::int64_t i = first;
@@ -134,9 +137,9 @@ template <class Simd>
 struct ManyShort {
     // Blocks [first, last) from a record on.
     static void chunk(const ExchangeBlock& block, const ShortCursors& at, std::int64_t first, std::int64_t last,
-                      std::int64_t record, std::int64_t src, std::int64_t dst) {
+                      std::int64_t record, std::int64_t src, std::int64_t dst, bool claim) {
         using Vector = void (*)(const ExchangeStep*, const ShortCursor*, const ShortCursor&, std::int64_t, std::int64_t,
-                                std::int64_t, std::int64_t, std::int64_t);
+                                std::int64_t, std::int64_t, std::int64_t, bool);
         static constexpr Vector kBySteps[ExchangeBlock::kMaxSteps] = {
             exchange_short_vector<Simd, 1>,  exchange_short_vector<Simd, 2>, exchange_short_vector<Simd, 3>,
             exchange_short_vector<Simd, 4>,  exchange_short_vector<Simd, 5>, exchange_short_vector<Simd, 6>,
@@ -145,12 +148,12 @@ struct ManyShort {
         const ExchangeStep* steps = block.steps;
         for (std::int32_t v = 0; v < block.count; ++v) {
             const std::int32_t count = block.destinations[v].steps;
-            kBySteps[count - 1](steps, at.sources, at.destinations[v], first, last, record, src, dst);
+            kBySteps[count - 1](steps, at.sources, at.destinations[v], first, last, record, src, dst, claim);
             steps += count;
         }
     }
 
-    static void run(const ExchangeBlock& block, const ShortCursors& at, const KernelLoop& rows) {
+    static void run(const ExchangeBlock& block, const ShortCursors& at, const KernelLoop& rows, bool claim) {
         const std::int64_t most = 2 * (kShortChunk / (2 * kShortExchange * block.count) + 1);  // whole pairs
         for (std::int64_t j = 0; j < rows.extent; ++j) {
             const std::int64_t src = rows.src_at(j);
@@ -161,9 +164,9 @@ struct ManyShort {
                     const ShortCursor& source = at.sources[v];
                     for (std::int64_t i = first; i < last; ++i) __builtin_prefetch(source.at + src + (i + most) * source.move);
                 }
-                chunk(block, at, first, last, 0, src, dst);
+                chunk(block, at, first, last, 0, src, dst, claim);
             }
-            if (at.last != 0) chunk(block, at, 0, 1, at.last, src, dst);
+            if (at.last != 0) chunk(block, at, 0, 1, at.last, src, dst, false);
         }
     }
 };
@@ -194,15 +197,19 @@ void exchange_short(const ExchangeBlock& block, const std::byte* const* srcs, st
     // Sources that move by little are many: each is asked for less far ahead. Of short rows later ones are asked for.
     at.ahead = stores.prefetch ? kShortAhead * total / (kShortExchange * block.count) : 0;
     const std::int64_t rows_ahead = stores.prefetch && rows.extent > 1 && row < 2 * kShortAhead ? kShortAhead / row + 1 : 0;
+    const auto run = [&]<int count>() {
+        if (stores.claim) return FewShort<Simd, count>::template run<true>(block, at, rows, rows_ahead);
+        FewShort<Simd, count>::template run<false>(block, at, rows, rows_ahead);
+    };
     switch (dense ? block.count : 0) {
-        case 2: return FewShort<Simd, 2>::run(block, at, rows, rows_ahead);
-        case 3: return FewShort<Simd, 3>::run(block, at, rows, rows_ahead);
-        case 4: return FewShort<Simd, 4>::run(block, at, rows, rows_ahead);
-        case 5: return FewShort<Simd, 5>::run(block, at, rows, rows_ahead);
-        case 6: return FewShort<Simd, 6>::run(block, at, rows, rows_ahead);
-        case 7: return FewShort<Simd, 7>::run(block, at, rows, rows_ahead);
-        case 8: return FewShort<Simd, 8>::run(block, at, rows, rows_ahead);
-        default: return ManyShort<Simd>::run(block, at, rows);
+        case 2: return run.template operator()<2>();
+        case 3: return run.template operator()<3>();
+        case 4: return run.template operator()<4>();
+        case 5: return run.template operator()<5>();
+        case 6: return run.template operator()<6>();
+        case 7: return run.template operator()<7>();
+        case 8: return run.template operator()<8>();
+        default: return ManyShort<Simd>::run(block, at, rows, stores.claim);
     }
 }
 

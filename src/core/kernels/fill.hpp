@@ -15,6 +15,9 @@ namespace {
 inline constexpr std::int64_t kMaxPeriod = 2 * kMaxFillBytes;
 inline constexpr std::int64_t kWorthPeriod = 512;  // a shorter one is mostly the way back to its start
 inline constexpr std::int64_t kShortFill = 512;
+// Longer fills are not claimed: the hardware asks for their lines. (Emerald Rapids, two threads, 7 to 16 MB: of 36 to 200 bytes 1.05
+// to 1.9 times as fast if they are, of 784 1.04 to 1.13, of 2000 and more 0.8 to 1.04.)
+inline constexpr std::int64_t kClaimedFill = 1024;
 template <class Simd>
 inline constexpr int kHeldLines = 15 * Simd::kBytes / kLine;  // of a pattern, in registers
 
@@ -175,7 +178,8 @@ inline void repeat_element(const std::byte* element, std::int64_t bytes, std::by
 }
 
 template <class Simd, bool nontemporal>
-inline void fill_from_patterns(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t total, KernelLoop b) {
+inline void fill_from_patterns(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t total, KernelLoop b,
+                               std::int64_t claimed) {
     constexpr std::int64_t kRoom = kMaxPeriod + kMaxFillBytes + 2 * kLine;
     // The next fill's pattern is built before this one's is read: no load waits for a store just made.
     alignas(64) std::byte patterns[2][kRoom];
@@ -183,20 +187,23 @@ inline void fill_from_patterns(const std::byte* src, std::byte* dst, std::int64_
     build_pattern<Simd>(src + b.src_at(0), bytes, patterns[0], period + kLine);
     for (std::int64_t j = 0; j < b.extent; ++j) {
         if (j + 1 < b.extent) build_pattern<Simd>(src + b.src_at(j + 1), bytes, patterns[(j + 1) % 2], period + kLine);
-        repeat_pattern<Simd, nontemporal>(patterns[j % 2], period, dst + j * b.dst_stride, total);
+        std::byte* const to = dst + j * b.dst_stride;
+        prefetch_run(to, claimed);
+        repeat_pattern<Simd, nontemporal>(patterns[j % 2], period, to, total);
     }
 }
 
 // Fills of a few vectors, which are not worth the way to a line. Of shorter ones that follow each other
 // each is a whole vector, and the next overwrites what is too much.
 template <class Simd, std::int64_t bytes>
-inline void fill_short(const std::byte* src, std::byte* dst, std::int64_t total, KernelLoop b) {
+inline void fill_short(const std::byte* src, std::byte* dst, std::int64_t total, KernelLoop b, bool claim) {
     const std::int64_t last = total - Simd::kBytes;
     std::int64_t j = 0;
     if (last >= 0) {
         for (; j < b.extent; ++j) {
             const auto line = Simd::splat(src + b.src_at(j), bytes);
             std::byte* to = dst + j * b.dst_stride;
+            if (claim) prefetch_run(to, total);
             for (std::int64_t k = 0; k < last; k += Simd::kBytes) Simd::store(to + k, line);
             Simd::store(to + last, line);
         }
@@ -204,46 +211,54 @@ inline void fill_short(const std::byte* src, std::byte* dst, std::int64_t total,
     }
     if (b.dst_stride == total) {
         const std::int64_t whole = b.extent - (Simd::kBytes - 1) / total;
-        for (; j < whole; ++j) Simd::store(dst + j * total, Simd::splat(src + b.src_at(j), bytes));
+        for (; j < whole; ++j) {
+            if (claim) __builtin_prefetch(dst + j * total);
+            Simd::store(dst + j * total, Simd::splat(src + b.src_at(j), bytes));
+        }
     }
     for (; j < b.extent; ++j) Simd::store_partial(dst + j * b.dst_stride, Simd::splat(src + b.src_at(j), bytes), total);
 }
 
 template <class Simd>
-inline void fill_short(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t total, KernelLoop b) {
+inline void fill_short(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t total, KernelLoop b, bool claim) {
     switch (bytes) {
-        case 1: return fill_short<Simd, 1>(src, dst, total, b);
-        case 2: return fill_short<Simd, 2>(src, dst, total, b);
-        case 4: return fill_short<Simd, 4>(src, dst, total, b);
-        case 8: return fill_short<Simd, 8>(src, dst, total, b);
-        case 16: return fill_short<Simd, 16>(src, dst, total, b);
-        case 32: return fill_short<Simd, 32>(src, dst, total, b);
-        default: return fill_short<Simd, 64>(src, dst, total, b);
+        case 1: return fill_short<Simd, 1>(src, dst, total, b, claim);
+        case 2: return fill_short<Simd, 2>(src, dst, total, b, claim);
+        case 4: return fill_short<Simd, 4>(src, dst, total, b, claim);
+        case 8: return fill_short<Simd, 8>(src, dst, total, b, claim);
+        case 16: return fill_short<Simd, 16>(src, dst, total, b, claim);
+        case 32: return fill_short<Simd, 32>(src, dst, total, b, claim);
+        default: return fill_short<Simd, 64>(src, dst, total, b, claim);
     }
 }
 
 template <class Simd>
 void fill(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a, KernelLoop b, KernelStores stores) noexcept {
     const std::int64_t total = a.extent * bytes;
+    const std::int64_t claimed = stores.claim && total <= kClaimedFill ? total : 0;
     if (Simd::kBytes % bytes == 0 && total <= kShortFill && !stores.nontemporal) {
-        fill_short<Simd>(src, dst, bytes, total, b);
+        fill_short<Simd>(src, dst, bytes, total, b, stores.claim);
     } else if (Simd::kBytes % bytes == 0) {
         for (std::int64_t j = 0; j < b.extent; ++j) {
             const auto line = Simd::splat(src + b.src_at(j), bytes);
+            std::byte* const to = dst + j * b.dst_stride;
             if (stores.nontemporal) {
-                fill_line<Simd, true>(line, bytes, dst + j * b.dst_stride, total);
+                fill_line<Simd, true>(line, bytes, to, total);
             } else {
-                fill_line<Simd, false>(line, bytes, dst + j * b.dst_stride, total);
+                prefetch_run(to, claimed);
+                fill_line<Simd, false>(line, bytes, to, total);
             }
         }
     } else if (total < kWorthPeriod || a.extent < 4) {
         for (std::int64_t j = 0; j < b.extent; ++j) {
-            repeat_element<Simd>(src + b.src_at(j), bytes, dst + j * b.dst_stride, total);
+            std::byte* const to = dst + j * b.dst_stride;
+            prefetch_run(to, claimed);
+            repeat_element<Simd>(src + b.src_at(j), bytes, to, total);
         }
     } else if (stores.nontemporal) {
-        fill_from_patterns<Simd, true>(src, dst, bytes, total, b);
+        fill_from_patterns<Simd, true>(src, dst, bytes, total, b, 0);
     } else {
-        fill_from_patterns<Simd, false>(src, dst, bytes, total, b);
+        fill_from_patterns<Simd, false>(src, dst, bytes, total, b, claimed);
     }
 }
 

@@ -11,7 +11,7 @@
 namespace dnnmove {
 namespace {
 
-// Inlined, as all that only prefetches: see claim() in kernels/transpose.hpp.
+// Inlined, as all that only prefetches: see prefetch_run() in kernels/rows.hpp.
 [[gnu::always_inline]] inline void prefetch_lines(const GatherBlock& block, const std::byte* from) {
     for (std::int32_t k = 0; k < block.line_count; ++k) __builtin_prefetch(from + block.lines[k]);
 }
@@ -26,9 +26,9 @@ inline std::int64_t first_line_step(const std::byte* to, std::int64_t dst_stride
 // What walks blocks calls: a gather of blocks of some shape, whose tables stay in registers meanwhile.
 struct BlockMover {
     using Blocks = void (*)(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                            std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead);
+                            std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead, bool claim);
     using Rows = void (*)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
-                          const KernelLoop& b) noexcept;
+                          const KernelLoop& b, bool claim) noexcept;
     Blocks store;    // moves `count` blocks by ordinary stores
     Blocks stream;   // the same past the caches
     Rows rows;       // all rows by ordinary stores, or null
@@ -38,7 +38,7 @@ struct BlockMover {
 template <class Shape>
 constexpr BlockMover mover_of() {
     BlockMover mover{Shape::template blocks<false>, Shape::template blocks<true>, nullptr, false};
-    if constexpr (requires(KernelLoop loop) { Shape::rows(GatherBlock{}, nullptr, nullptr, loop, loop); }) {
+    if constexpr (requires(KernelLoop loop) { Shape::rows(GatherBlock{}, nullptr, nullptr, loop, loop, false); }) {
         mover.rows = entry<Shape::rows>;
     } else {
         mover.down_rows = Shape::kDownRows;
@@ -53,21 +53,22 @@ inline constexpr BlockMover block_mover = mover_of<Shape>();
 inline void stream_block_part(const BlockMover& mover, const GatherBlock& block, const std::byte* from, std::byte* to,
                               std::int64_t begin, std::int64_t end, std::int64_t src_step, std::int64_t dst_step) {
     alignas(64) std::byte part[4 * kMaxStreamedBlock];
-    mover.store(block, from, part, (end + dst_step - 1) / dst_step, src_step, dst_step, 0);
+    mover.store(block, from, part, (end + dst_step - 1) / dst_step, src_step, dst_step, 0, false);
     stream_row<Simd128>(part + begin, to + begin, end - begin, 0);
 }
 
 inline void walk_blocks(const BlockMover& mover, const GatherBlock& block, const std::byte* src, std::byte* dst,
                         const KernelLoop& along, const KernelLoop& across, KernelStores stores) {
     const bool cached = !stores.nontemporal && !stores.prefetch;
-    if (cached && mover.rows != nullptr) return mover.rows(block, src, dst, along, across);
+    if (cached && mover.rows != nullptr) return mover.rows(block, src, dst, along, across, stores.claim);
     const KernelLoop a = by_words<KernelLoop>(along);  // values, as entry.hpp says
     const KernelLoop b = across;
     const std::int64_t steps = block.loop_steps;
     if (cached && mover.down_rows && a.extent < 4 * steps && b.src_rows == nullptr) {
         const std::int64_t last = a.extent - steps;
         for (std::int64_t at = 0;; at = at + steps < last ? at + steps : last) {
-            mover.store(block, src + at * a.src_stride, dst + at * a.dst_stride, b.extent, b.src_stride, b.dst_stride, 0);
+            mover.store(block, src + at * a.src_stride, dst + at * a.dst_stride, b.extent, b.src_stride, b.dst_stride, 0,
+                        stores.claim);
             if (at == last) return;
         }
     }
@@ -90,7 +91,7 @@ inline void walk_blocks(const BlockMover& mover, const GatherBlock& block, const
             if (at != 0 && joined) {
                 stream_block_part(mover, block, from, to, 0, at * a.dst_stride, src_step, dst_step);
             } else if (at != 0) {
-                mover.store(block, from, to, 1, 0, 0, 0);
+                mover.store(block, from, to, 1, 0, 0, 0, false);
             }
         }
         const std::int64_t count = (a.extent - at) / steps;
@@ -105,8 +106,8 @@ inline void walk_blocks(const BlockMover& mover, const GatherBlock& block, const
         std::byte* target = to + at * a.dst_stride;
         const std::byte* rest = first + near * src_step;
         const auto blocks = lines ? mover.stream : mover.store;
-        blocks(block, first, target, near, src_step, dst_step, ahead);
-        blocks(block, rest, target + near * dst_step, count - near, src_step, dst_step, over);
+        blocks(block, first, target, near, src_step, dst_step, ahead, stores.claim);
+        blocks(block, rest, target + near * dst_step, count - near, src_step, dst_step, over, stores.claim);
         if (at + count * steps < a.extent) {
             const std::int64_t last = a.extent - steps;
             const std::byte* again = from + last * a.src_stride;
@@ -114,7 +115,7 @@ inline void walk_blocks(const BlockMover& mover, const GatherBlock& block, const
                 stream_block_part(mover, block, again, to + last * a.dst_stride, (at + count * steps - last) * a.dst_stride,
                                   dst_step, src_step, dst_step);
             } else {
-                mover.store(block, again, to + last * a.dst_stride, 1, 0, 0, 0);
+                mover.store(block, again, to + last * a.dst_stride, 1, 0, 0, 0, false);
             }
         }
     }

@@ -42,13 +42,13 @@ struct Network {
 
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
+                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead, bool claim) {
         const std::int64_t chunk = block.count == kGroup && ahead == 0 ? count : chunk_of<nontemporal>(block, count, dst_step);
         for (std::int64_t done = 0; done < count; done += chunk) {
             const std::int64_t now = count - done < chunk ? count - done : chunk;
             for (std::int32_t v = 0; v < block.count; v += kGroup) {
                 if (ahead != 0) prefetch_share(block, v, kGroup, from + ahead, now, src_step);
-                group<nontemporal>(block, v, from, to, now, src_step, dst_step);
+                group<nontemporal>(block, v, from, to, now, src_step, dst_step, claim);
             }
             from += now * src_step;
             to += now * dst_step;
@@ -58,7 +58,7 @@ struct Network {
 private:
     template <bool nontemporal>
     static void group(const GatherBlock& block, std::int32_t v, const std::byte* from, std::byte* to, std::int64_t count,
-                      std::int64_t src_step, std::int64_t dst_step) {
+                      std::int64_t src_step, std::int64_t dst_step, bool claim) {
         __m512i low[rounds];
         __m512i high[rounds];
 #pragma GCC unroll 3
@@ -76,6 +76,7 @@ private:
             keep &= block.vectors[v + s].keep;
         }
         for (std::int64_t i = 0; i < count; ++i) {
+            if (claim) claim_vectors(to, dst);
             __m512i x[kGroup];
 #pragma GCC unroll 8
             for (int s = 0; s < kGroup; ++s) x[s] = picks[s].from(from);

@@ -1,4 +1,5 @@
-// Gathers 16-byte vectors from 16-byte windows, by permutes of bytes (all but AVX-512 VBMI).
+// Gathers 16-byte vectors from 16-byte windows, by permutes of bytes (all but AVX-512 VBMI). No lines of the destination are
+// asked for: four vectors share one. (Emerald Rapids, 0.6 to 14 MB: 0.96 to 1.0 times as fast if they are.)
 #pragma once
 
 #include "kernels/gather_blocks.hpp"
@@ -39,7 +40,7 @@ struct VectorByVector {
     static constexpr bool kDownRows = false;
     template <bool>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
+                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead, bool) {
         constexpr std::int64_t kChunk = 16;
         // Blocks that come to other lines than the one before.
         const std::int64_t pace = src_step < 0 ? -src_step : src_step;
@@ -85,15 +86,15 @@ struct StagedVectors {
     static constexpr std::int64_t kStageBytes = 2 * kMaxStreamedBlock;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
+                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead, bool) {
         if constexpr (!nontemporal) {
-            VectorByVector::blocks<false>(block, from, to, count, src_step, dst_step, ahead);
+            VectorByVector::blocks<false>(block, from, to, count, src_step, dst_step, ahead, false);
         } else {
             alignas(64) std::byte stage[kStageBytes];
             const std::int64_t most = kStageBytes / dst_step;
             for (std::int64_t done = 0; done < count; done += most) {
                 const std::int64_t now = count - done < most ? count - done : most;
-                VectorByVector::blocks<false>(block, from + done * src_step, stage, now, src_step, dst_step, ahead);
+                VectorByVector::blocks<false>(block, from + done * src_step, stage, now, src_step, dst_step, ahead, false);
                 std::byte* const target = to + done * dst_step;
                 for (std::int64_t k = 0; k < now * dst_step; k += 16) Simd128::stream(target + k, Simd128::load(stage + k));
             }
@@ -106,7 +107,7 @@ struct PartialShuffles {
     static constexpr bool kDownRows = false;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                       std::int64_t src_step, std::int64_t dst_step, std::int64_t) {
+                       std::int64_t src_step, std::int64_t dst_step, std::int64_t, bool) {
         for (std::int64_t i = 0; i < count; ++i) {
             const GatherStep* step = block.steps;
             for (std::int32_t v = 0; v < block.count; ++v) {

@@ -48,6 +48,13 @@ struct Picks {
     }
 };
 
+// Asks for the lines in which a block's vectors begin. (Inlined: see prefetch_run() in kernels/rows.hpp.)
+template <int vectors>
+[[gnu::always_inline]] inline void claim_vectors(const std::byte* to, const std::int64_t (&dst)[vectors]) {
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) __builtin_prefetch(to + dst[v]);
+}
+
 // The tables of a few whole vectors of as many steps each, all in registers.
 template <int vectors, int steps>
 struct OwnWindows {
@@ -62,7 +69,8 @@ struct OwnWindows {
         }
     }
     template <bool nontemporal>
-    void make(const std::byte* from, std::byte* to) const {
+    void make(const std::byte* from, std::byte* to, bool claim) const {
+        if (claim) claim_vectors(to, dst);
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; ++v) put<nontemporal>(to + dst[v], picks[v].from(from));
     }
@@ -88,7 +96,8 @@ struct SharedWindows {
         }
     }
     template <bool nontemporal>
-    void make(const std::byte* from, std::byte* to) const {
+    void make(const std::byte* from, std::byte* to, bool claim) const {
+        if (claim) claim_vectors(to, dst);
         __m512i x[windows];
 #pragma GCC unroll 8
         for (int w = 0; w < windows; ++w) x[w] = window(from + place[w]);
@@ -108,20 +117,20 @@ template <class Tables>
 struct FewVectors {
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
+                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead, bool claim) {
         if (count <= 0) return;
         const Tables tables(block);
         const std::int32_t* const lines = block.lines;
         const std::int32_t line_count = ahead != 0 ? block.line_count : 0;
         for (std::int64_t i = 0; i < count; ++i) {
             for (std::int32_t k = 0; k < line_count; ++k) __builtin_prefetch(from + ahead + lines[k]);
-            tables.template make<nontemporal>(from, to);
+            tables.template make<nontemporal>(from, to, claim);
             from += src_step;
             to += dst_step;
         }
     }
     // Rows that stay in the caches: the tables are loaded once for all of them.
-    static void rows(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b) {
+    static void rows(const GatherBlock& block, const std::byte* src, std::byte* dst, KernelLoop a, KernelLoop b, bool claim) {
         const Tables tables(block);
         const std::int64_t steps = block.loop_steps;
         const std::int64_t last = a.extent - steps;
@@ -129,7 +138,7 @@ struct FewVectors {
             const std::byte* from = src + b.src_at(j);
             std::byte* to = dst + j * b.dst_stride;
             for (std::int64_t at = 0;; at = at + steps < last ? at + steps : last) {
-                tables.template make<false>(from + at * a.src_stride, to + at * a.dst_stride);
+                tables.template make<false>(from + at * a.src_stride, to + at * a.dst_stride, claim);
                 if (at == last) break;
             }
         }
@@ -161,15 +170,15 @@ struct ManyVectors {
     static constexpr bool kDownRows = true;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead) {
+                       std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead, bool claim) {
         const std::int64_t chunk = chunk_of<nontemporal>(block, count, dst_step);
         if (chunk == 1 && !block.zeroes) {
             switch (block.even_steps) {
-                case 1: return rows<nontemporal, 1>(block, from, to, count, src_step, dst_step, ahead);
-                case 2: return rows<nontemporal, 2>(block, from, to, count, src_step, dst_step, ahead);
-                case 3: return rows<nontemporal, 3>(block, from, to, count, src_step, dst_step, ahead);
-                case 4: return rows<nontemporal, 4>(block, from, to, count, src_step, dst_step, ahead);
-                default: return rows<nontemporal, 0>(block, from, to, count, src_step, dst_step, ahead);
+                case 1: return rows<nontemporal, 1>(block, from, to, count, src_step, dst_step, ahead, claim);
+                case 2: return rows<nontemporal, 2>(block, from, to, count, src_step, dst_step, ahead, claim);
+                case 3: return rows<nontemporal, 3>(block, from, to, count, src_step, dst_step, ahead, claim);
+                case 4: return rows<nontemporal, 4>(block, from, to, count, src_step, dst_step, ahead, claim);
+                default: return rows<nontemporal, 0>(block, from, to, count, src_step, dst_step, ahead, claim);
             }
         }
         for (std::int64_t done = 0; done < count; done += chunk) {
@@ -178,7 +187,7 @@ struct ManyVectors {
             for (std::int32_t v = 0; v < block.count; ++v) {
                 const GatherVector vector = block.vectors[v];
                 if (ahead != 0) prefetch_share(block, v, 1, from + ahead, now, src_step);
-                many<nontemporal>(block, vector, step, from, to + vector.dst, now, src_step, dst_step);
+                many<nontemporal>(block, vector, step, from, to + vector.dst, now, src_step, dst_step, claim);
                 step += vector.steps;
             }
             from += now * src_step;
@@ -190,7 +199,7 @@ private:
     // Block by block, all vectors of as many steps (0: as many as each says).
     template <bool nontemporal, int steps>
     static void rows(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count, std::int64_t src_step,
-                     std::int64_t dst_step, std::int64_t ahead) {
+                     std::int64_t dst_step, std::int64_t ahead, bool claim) {
         const GatherVector* const vectors = block.vectors;
         const std::int32_t vector_count = block.count;
         for (std::int64_t i = 0; i < count; ++i) {
@@ -198,6 +207,7 @@ private:
             const GatherStep* step = block.steps;
             for (std::int32_t v = 0; v < vector_count; ++v) {
                 const std::int32_t last = steps != 0 ? steps : vectors[v].steps;
+                if (claim) __builtin_prefetch(to + vectors[v].dst);
                 __m512i vector = window(from + step->first);
 #pragma GCC unroll 4
                 for (std::int32_t s = 0; s < last; ++s) {
@@ -212,21 +222,22 @@ private:
     }
     template <bool nontemporal>
     static void many(const GatherBlock& block, const GatherVector& vector, const GatherStep* step, const std::byte* from,
-                     std::byte* to, std::int64_t count, std::int64_t src_step, std::int64_t dst_step) {
+                     std::byte* to, std::int64_t count, std::int64_t src_step, std::int64_t dst_step, bool claim) {
         if (vector.keep == ~0ull) {
             switch (vector.steps) {
-                case 1: return run<nontemporal, 1>(block, step, from, to, count, src_step, dst_step);
-                case 2: return run<nontemporal, 2>(block, step, from, to, count, src_step, dst_step);
-                case 3: return run<nontemporal, 3>(block, step, from, to, count, src_step, dst_step);
-                case 4: return run<nontemporal, 4>(block, step, from, to, count, src_step, dst_step);
-                case 5: return run<nontemporal, 5>(block, step, from, to, count, src_step, dst_step);
-                case 6: return run<nontemporal, 6>(block, step, from, to, count, src_step, dst_step);
-                case 7: return run<nontemporal, 7>(block, step, from, to, count, src_step, dst_step);
-                case 8: return run<nontemporal, 8>(block, step, from, to, count, src_step, dst_step);
+                case 1: return run<nontemporal, 1>(block, step, from, to, count, src_step, dst_step, claim);
+                case 2: return run<nontemporal, 2>(block, step, from, to, count, src_step, dst_step, claim);
+                case 3: return run<nontemporal, 3>(block, step, from, to, count, src_step, dst_step, claim);
+                case 4: return run<nontemporal, 4>(block, step, from, to, count, src_step, dst_step, claim);
+                case 5: return run<nontemporal, 5>(block, step, from, to, count, src_step, dst_step, claim);
+                case 6: return run<nontemporal, 6>(block, step, from, to, count, src_step, dst_step, claim);
+                case 7: return run<nontemporal, 7>(block, step, from, to, count, src_step, dst_step, claim);
+                case 8: return run<nontemporal, 8>(block, step, from, to, count, src_step, dst_step, claim);
                 default: break;
             }
         }
         for (std::int64_t i = 0; i < count; ++i) {
+            if (claim) __builtin_prefetch(to);
             __m512i gathered = window(from + step->first);
             for (std::int32_t s = 0; s < vector.steps; ++s) {
                 gathered = _mm512_permutex2var_epi8(gathered, index_of(block, step[s]), window(from + step[s].second));
@@ -238,10 +249,14 @@ private:
     }
     template <bool nontemporal, int steps>
     static void run(const GatherBlock& block, const GatherStep* step, const std::byte* from, std::byte* to, std::int64_t count,
-                    std::int64_t src_step, std::int64_t dst_step) {
+                    std::int64_t src_step, std::int64_t dst_step, bool claim) {
         Picks<steps> picks;
         picks.load(block, step);
         for (; count >= 2; count -= 2) {
+            if (claim) {
+                __builtin_prefetch(to);
+                __builtin_prefetch(to + dst_step);
+            }
             put<nontemporal>(to, picks.from(from));
             put<nontemporal>(to + dst_step, picks.from(from + src_step));
             from += 2 * src_step;
@@ -256,7 +271,7 @@ struct PartialVectors {
     static constexpr bool kDownRows = false;
     template <bool nontemporal>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
-                       std::int64_t src_step, std::int64_t dst_step, std::int64_t) {
+                       std::int64_t src_step, std::int64_t dst_step, std::int64_t, bool) {
         const auto mask_of = [](std::int32_t bytes) { return bytes >= 64 ? ~0ull : (1ull << bytes) - 1; };
         const __mmask64 readable = mask_of(block.window_bytes);
         const __mmask64 written = mask_of(block.vector_bytes);

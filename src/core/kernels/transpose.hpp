@@ -34,9 +34,8 @@ struct Cover {
         return dst + dst_rows[rows_out - 1] + rows_in * width;
     }
 
-    // Asks for a line of each of the rows [0, columns) of the destination, from element j on: the tiles' stores go to as many places,
-    // and reach the cache one after the other. (Where a row ends in one line more, it is the next row's, or waited for.)
-    // Inlined: GCC takes a function that only prefetches for one without effects, and leaves out calls of it.
+    // Asks for a line of each of the rows [0, columns) of the destination, from element j on. (Where a row ends in one line more, it
+    // is the next row's, or waited for.) Inlined, as prefetch_run.
     [[gnu::always_inline]] static inline void claim(const std::byte* dst, const std::int64_t* dst_rows, std::int64_t columns,
                                                     std::int64_t j) {
         if (j * width % kLine != 0) return;
@@ -170,9 +169,12 @@ void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* ds
                std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept {
     if (stores.nontemporal) {
         Cover<Simd, width>::template cover<true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores.own_rows);
-    } else if (stores.claim) {
+    } else if (stores.claim && stores.prefetch) {
         Cover<Simd, width>::template cover<false, true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
                                                               stores.own_rows);
+    } else if (stores.claim) {
+        Cover<Simd, width>::template cover<false, false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
+                                                               stores.own_rows);
     } else if (stores.prefetch) {
         Cover<Simd, width>::template cover<false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
                                                         stores.own_rows);

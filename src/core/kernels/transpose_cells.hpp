@@ -42,6 +42,9 @@ public:
             const std::int64_t left = rows_out - i;
             if (left > 0) {
                 const std::int64_t at = i * cells_.cell;
+                for (std::int64_t row = i; stores.claim && row < rows_out && row < i + kStep; ++row) {
+                    prefetch_run(dst + dst_rows[row], limit);  // written after the next columns are staged
+                }
                 if (stores.prefetch && at / kLine != asked) {
                     asked = at / kLine;
                     for (std::int64_t j = 0; j < rows_in; ++j) __builtin_prefetch(ahead.src + ahead.rows[j] + at, 0, 2);

@@ -61,6 +61,9 @@ public:
             const std::int64_t columns = std::min<std::int64_t>(kSide, rows_out - i);
             const std::int64_t readable = row - at;
             const RowsAhead next{ahead.src + at, ahead.rows};
+            for (std::int64_t k = 0; stores.claim && k < columns; ++k) {
+                prefetch_run(dst + dst_rows[i + k], owned * cells_.width);
+            }
             if (!stores.nontemporal) {
                 cover<false>(src + at, src_rows, dst, dst_rows + i, columns, rows_in, readable, next);
             } else {

@@ -18,18 +18,13 @@
 namespace dnnmove {
 namespace {
 
-// Asks for the lines of `bytes` bytes at `p`.
-[[gnu::always_inline]] inline void prefetch_row(const std::byte* p, std::int64_t bytes) {
-    for (std::int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(p + k);
-}
-
 // `group` rows of the destination, one panel wide: their pieces lie one after the other in each row of the source.
 template <int group, class Move>
 [[gnu::always_inline]] inline void collect(const std::byte* src, const std::int64_t* src_rows, std::byte* const* to,
                                            std::int64_t rows, std::int64_t bytes, RowsAhead ahead, bool prefetch,
                                            const Move& move_one) {
     for (std::int64_t j = 0; j < rows; ++j) {
-        if (prefetch) prefetch_row(ahead.src + ahead.rows[j], group * bytes);
+        if (prefetch) prefetch_run(ahead.src + ahead.rows[j], group * bytes);
         const std::byte* from = src + src_rows[j];
         for (int k = 0; k < group; ++k) move_one(from + k * bytes, to[k] + j * bytes);
     }

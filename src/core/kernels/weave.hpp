@@ -56,7 +56,7 @@ inline void put_vector(std::byte* to, __m512i vector, bool nontemporal) {
 // `bytes` of every stream, a multiple of 64; the streams lie `pitch` apart.
 template <int streams, bool deal, bool nontemporal>
 inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t pitch, const WeaveIndex& index,
-                      std::int64_t ahead) {
+                      std::int64_t ahead, bool claim) {
     for (std::int64_t k = 0; k < bytes; k += 64) {
         __m512i x[streams];
 #pragma GCC unroll 16
@@ -67,8 +67,11 @@ inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, 
         }
         weave_vectors<streams, deal>(x, index);
 #pragma GCC unroll 16
-        for (int s = 0; s < streams; ++s)
-            put_vector(deal ? dst + k + s * pitch : dst + streams * k + 64 * s, x[s], nontemporal);
+        for (int s = 0; s < streams; ++s) {
+            std::byte* const to = deal ? dst + k + s * pitch : dst + streams * k + 64 * s;
+            if (claim) __builtin_prefetch(to);
+            put_vector(to, x[s], nontemporal);
+        }
     }
 }
 
@@ -102,7 +105,7 @@ template <int streams>
 inline void stream_woven_part(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end, std::int64_t pitch,
                               const WeaveIndex& index) {
     alignas(64) std::byte part[streams * kLine];
-    weave_row<streams, false, false>(src, part, kLine, pitch, index, 0);
+    weave_row<streams, false, false>(src, part, kLine, pitch, index, 0, false);
     stream_row<Simd128>(part + begin, dst + begin, end - begin, 0);
 }
 
@@ -138,15 +141,17 @@ void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherInd
             } else {
                 for (std::int64_t done = 0; done < at; done += kLine) {
                     const std::int64_t now = done + kLine <= bytes ? done : bytes - kLine;
-                    weave_row<streams, deal, false>(from + now * src_scale, to + now * dst_scale, kLine, pitch, index, 0);
+                    weave_row<streams, deal, false>(from + now * src_scale, to + now * dst_scale, kLine, pitch, index, 0,
+                                                    false);
                 }
             }
         }
         const std::int64_t whole = (bytes - at) / kLine * kLine;
         if (lines) {
-            weave_row<streams, deal, true>(from + at * src_scale, to + at * dst_scale, whole, pitch, index, ahead);
+            weave_row<streams, deal, true>(from + at * src_scale, to + at * dst_scale, whole, pitch, index, ahead, false);
         } else {
-            weave_row<streams, deal, false>(from + at * src_scale, to + at * dst_scale, whole, pitch, index, ahead);
+            weave_row<streams, deal, false>(from + at * src_scale, to + at * dst_scale, whole, pitch, index, ahead,
+                                            stores.claim);
         }
         if (at + whole < bytes) {
             const std::int64_t last = bytes - kLine;
@@ -154,7 +159,7 @@ void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherInd
                 stream_woven_part<streams>(from + last, to + last * streams, (at + whole - last) * streams, streams * kLine,
                                            pitch, index);
             } else {
-                weave_row<streams, deal, false>(from + last * src_scale, to + last * dst_scale, kLine, pitch, index, 0);
+                weave_row<streams, deal, false>(from + last * src_scale, to + last * dst_scale, kLine, pitch, index, 0, false);
             }
         }
     }

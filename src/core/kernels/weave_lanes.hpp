@@ -71,6 +71,9 @@ struct LaneWeave {
                 for (int s = 0; stores.prefetch && s < streams; ++s) {
                     __builtin_prefetch(from + ahead + k * kSrc + s * (deal ? Simd::kBytes : pitch));
                 }
+                for (int s = 0; stores.claim && s < streams; ++s) {
+                    __builtin_prefetch(to + k * kDst + s * (deal ? pitch : Simd::kBytes));
+                }
                 move<kBlocks>(from + k * kSrc, to + k * kDst, pitch, index);
             }
             for (; k < bytes; k += kLane) {

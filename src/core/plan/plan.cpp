@@ -48,7 +48,7 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     if (strategy == nullptr) return;
     cost_ = cost + (context.beyond_cache ? cost_of_far_runs(strategy->taken, problem) : 0);
     stores_ = schedule.stores;
-    claims_ = context.processor->claims_lines && stores_ == StoreMode::cached && !near_;
+    claims_ = context.claims && stores_ == StoreMode::cached;
     walk_ = make_walk(problem, *strategy, schedule);
     walk_.src_offset += nest.src_offset;
     walk_.dst_offset += nest.dst_offset;

@@ -153,7 +153,7 @@ void Records::plan(const PlanContext& context) {
     const Kernels& kernels = *context.kernels;
     kernels_ = &kernels;
     prefetch_ = large_ || records_ * pitch_ > kNearRecordBytes;
-    claims_ = context.processor->claims_lines && prefetch_ && !large_;
+    claims_ = context.claims && !large_;
     std::vector<std::int64_t> widths;
     std::int64_t common = kLine;
     std::int64_t total = 0;

@@ -21,7 +21,7 @@ std::int64_t distance(const std::byte* a, const std::byte* b) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a));
 }
 
-// Into the second-level cache: it is a slab's worth until they are read. (Inlined: see claim() in kernels/transpose.hpp.)
+// Into the second-level cache: it is a slab's worth until they are read. (Inlined: see prefetch_run() in kernels/rows.hpp.)
 [[gnu::always_inline]] inline void prefetch_lines(const std::byte* from, std::int64_t bytes) {
     for (std::int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(from + k, 0, 2);
 }
@@ -86,7 +86,8 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
     place(slab.begin);
     const bool aligned = std::all_of(to, to + destinations, [](const std::byte* p) { return into_line(p) == 0; });
     if (!large_ || (aligned && kernels_->exchange_bytes == kLine)) {
-        kernels_->exchange(exchange_.block(), from, to, slab.count, kOnce, KernelStores{large_, prefetch_});
+        kernels_->exchange(exchange_.block(), from, to, slab.count, kOnce,
+                           {.nontemporal = large_, .prefetch = prefetch_, .claim = claims_});
         return;
     }
     // Vectors that would straddle lines, and those that are shorter, go to the lines by way of a stage.

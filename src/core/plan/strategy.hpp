@@ -111,7 +111,7 @@ struct Call {
     const Kernels& kernels;
     StoreMode mode;
     bool near;  // nothing is prefetched
-    bool claims;  // kernels whose stores go to many places ask for the lines there
+    bool claims;  // kernels ask for the lines that they store to
     const std::byte* base;
     const std::int64_t* list = nullptr;  // of a table that is given
     std::byte* dst = nullptr;
@@ -119,9 +119,15 @@ struct Call {
     Unit next = {};
 
     const std::byte* src() const { return base + unit.src; }
-    KernelStores stores() const { return {mode == StoreMode::nontemporal, mode != StoreMode::cached && unit.fresh}; }
+    KernelStores stores() const {
+        return {.nontemporal = mode == StoreMode::nontemporal,
+                .prefetch = mode != StoreMode::cached && unit.fresh,
+                .claim = claims};
+    }
     // For kernels that ask for what the next call reads.
-    KernelStores stores_ahead() const { return {mode == StoreMode::nontemporal, !near}; }
+    KernelStores stores_ahead() const {
+        return {.nontemporal = mode == StoreMode::nontemporal, .prefetch = !near, .claim = claims};
+    }
 };
 
 // For explain().

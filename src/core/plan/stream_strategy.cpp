@@ -70,8 +70,7 @@ StoreMode StreamStrategy::size_streams(const Problem& problem, std::int64_t step
 
 void StreamStrategy::run(const Call& call) const noexcept {
     if (by_pieces) return run_pieces(call);
-    move(call, call.src(), call.dst, a.steps(call.unit.a_tile), pitch,
-         {call.mode == StoreMode::nontemporal, call.stores().prefetch});
+    move(call, call.src(), call.dst, a.steps(call.unit.a_tile), pitch, call.stores());
 }
 
 // Of every stream the whole lines between the one in which the piece begins and the one in which it ends, which belongs to the

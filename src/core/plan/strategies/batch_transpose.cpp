@@ -42,7 +42,7 @@ struct BatchTranspose final : Strategy {
     void run(const Call& call) const noexcept override {
         call.kernels.transpose_batch[log2_of(itemsize)](call.src(), src_rows.data(), call.dst, dst_rows.data(),
                                                         b.steps(call.unit.b_tile), rows.length,
-                                                        {a.steps(call.unit.a_tile), a.src_stride, a.dst_stride});
+                                                        {a.steps(call.unit.a_tile), a.src_stride, a.dst_stride}, call.stores());
     }
     void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
                  const std::byte* next) const noexcept override;

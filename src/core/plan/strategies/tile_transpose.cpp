@@ -167,6 +167,10 @@ struct TileTranspose final : ChainedTranspose {
     // The source's rows start inside a line, all at the same place: tiles of columns but the first begin with lines, and that one
     // has also what comes before the first line.
     bool begins_with_lines = false;
+    // In the second-level cache, too, lines are asked for; but not where vectors are lines, of bytes and of 2 bytes, whose tiles take
+    // longer over each. (Emerald Rapids, 30 KB to 1 MB: such tiles 0.77 to 0.92 times as fast if they are, of wider elements 1.0 to
+    // 1.45, and where vectors lie in two lines 1.0 to 1.9.)
+    bool claims_near = false;
 
 protected:
     StoreMode size(const Problem& problem) override;
@@ -298,9 +302,9 @@ bool TileTranspose::splits_lines(const Problem& problem, bool lines) const {
 // In the caches: is each line of the destination stored once, by way of a stage? (Emerald Rapids, two threads, 3 to 16 MB, against tiles
 // whose lines are asked for: 0.7 to 0.95 of their speed, pitches of powers of two, and rows that begin anywhere, included.)
 bool TileTranspose::stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const {
-    const bool claims = problem.context.processor->claims_lines && !problem.context.near;
-    if (claims || problem.context.kernels->vector_bytes != kLine || a_chained || b.extent * itemsize < 1024) return false;
-    if (!problem.context.processor->small_first_level)
+    const PlanContext& context = problem.context;
+    if (context.claims || context.kernels->vector_bytes != kLine || a_chained || b.extent * itemsize < 1024) return false;
+    if (!context.processor->small_first_level)
         return tile_loses_lines(aligned) || (lines && panel_loses_lines(std::min(b.extent, panel_rows)));
     return sides_meet() || (!aligned && itemsize <= kMostNarrow && a.extent * b.extent * itemsize <= kMostStagedArray &&
                             tile_loses_lines(aligned));
@@ -318,6 +322,7 @@ bool TileTranspose::writes_whole_rows(const Problem& problem, bool lines) const 
 
 StoreMode TileTranspose::size(const Problem& problem) {
     const StoreMode stores = choose_tiles(problem);
+    claims_near = itemsize > 2 || problem.kernels().vector_bytes < kLine || !(shifts_to_lines || rows_begin_lines(problem));
     begins_with_lines = stores != StoreMode::staged && pitches() % kLine == 0 && a.extent * itemsize >= kLongColumns;
     return stores;
 }
@@ -454,7 +459,7 @@ void TileTranspose::run(const Call& call) const noexcept {
               // What lies before a row's first line must not be streamed: a vector there is not aligned.
               {.nontemporal = mode == StoreMode::nontemporal && (before_row == 0 || start != 0),
                .prefetch = !near && row_group == 0,
-               .claim = claims},
+               .claim = claims && (claims_near || !near)},
               {},
               base + next.src + moved(next.b_tile) * b.src_stride};
     // Long source rows are prefetched along; of short ones the next unit's.
