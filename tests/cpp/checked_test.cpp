@@ -76,10 +76,13 @@ TEST_CASE("calls that break the contract are heard of") {
     kernels.transpose_batch[2](src.data(), apart.data(), dst.data(), apart.data(), 4, 3, {0, 48, 48}, {});
     CHECK(heard == std::vector<std::string>{"transpose_batch: short rows of the destination follow each other"});
     heard.clear();
+    kernels.copy_rows(src.data(), dst.data(), 4, {1, 4, 4}, {.nontemporal = true, .claim = true});
+    CHECK(heard == std::vector<std::string>{"copy_rows: claim: by ordinary stores"});
+    heard.clear();
     kernels.fill(src.data(), dst.data(), kMaxFillBytes + 1, {0, 0, 0}, {0, 0, 0}, {});
     CHECK(heard == std::vector<std::string>{"fill: elements of 1 to kMaxFillBytes bytes"});
     heard.clear();
-    kernels.copy_rows(src.data(), dst.data(), 60, {0, 60, 60}, {true, false, src.data()});
+    kernels.copy_rows(src.data(), dst.data(), 60, {0, 60, 60}, {.nontemporal = true, .next = src.data()});
     CHECK(heard == std::vector<std::string>{"copy_rows: what is asked for meanwhile: rows of the destination are whole lines"});
 }
 

@@ -47,7 +47,9 @@ public:
     }
 
 protected:
-    static std::vector<KernelStores> cached_stores() { return {{}, {.prefetch = true}, {.claim = true}}; }
+    static std::vector<KernelStores> cached_stores() {
+        return {{}, {.prefetch = true}, {.claim = true}, {.prefetch = true, .claim = true}};
+    }
     static std::vector<KernelStores> all_stores() {
         std::vector<KernelStores> all = cached_stores();
         all.push_back({.nontemporal = true});

@@ -106,7 +106,7 @@ protected:
         const dnnmove::RowsAhead ahead{src, src_rows.data()};
         if (!lines) {
             kernels_.transpose[log2](src, src_rows.data(), room.dst(), dst_rows.data(), out, in,
-                                     {.prefetch = in % 2 == 0, .claim = in % 4 == 0}, ahead);
+                                     {.prefetch = in % 2 == 0, .claim = in % 3 == 0}, ahead);
         } else {
             // Panels as the planner makes them: neighbours own whole lines.
             const std::int64_t tile = (dnnmove::kMaxPanelBytes - 64) / width;

@@ -91,6 +91,7 @@ struct Checked {
         bool dense = a.extent < 2 || a.dst_stride == columns * row;
         for (std::int64_t i = 0; i < columns; ++i) dense = dense && dst_rows[i] == i * row;
         Check("transpose_batch")
+            .that(!stores.nontemporal, "ordinary stores")
             .stores(stores)
             .that(rows >= 2 && row >= 4, "rows of the destination are two elements and 4 bytes at least")
             .that(row >= 16 || (row & (row - 1)) == 0 || dense, "short rows of the destination follow each other")

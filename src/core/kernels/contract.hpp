@@ -158,19 +158,20 @@ struct ElementsAhead {
 };
 
 // How a kernel stores: `cached` by ordinary stores; `nontemporal` past the caches; and whether it
-// prefetches the source, for data beyond the caches.
+// prefetches the source, for data beyond the caches. (16 bytes, which a call passes in registers.)
 struct KernelStores {
     bool nontemporal = false;
     bool prefetch = false;
-    // copy_rows, nontemporal: where not null, as many bytes as it copies are asked for from here on, a row's with each row,
-    // and nothing further along the source; rows are whole lines.
-    const std::byte* next = nullptr;
     // transpose: every row of the source is an array of its own. Else all of them are parts of one, and what lies between the
     // first and the last is readable.
     bool own_rows = false;
-    // By ordinary stores: asks for the destination's lines a little before it writes there. Stores reach the cache one after the
-    // other, and each would wait for its line by itself. (By ordinary prefetches: those for writing are no faster.)
+    // By ordinary stores, where the kernel gains by it: asks for the destination's lines a little before it writes there. Stores
+    // reach the cache one after the other, and each would wait for its line by itself. (By ordinary prefetches: those for writing
+    // are no faster.)
     bool claim = false;
+    // copy_rows, nontemporal: where not null, as many bytes as it copies are asked for from here on, a row's with each row,
+    // and nothing further along the source; rows are whole lines.
+    const std::byte* next = nullptr;
 };
 
 // Rows of the source that a transpose will read next.

@@ -2,7 +2,7 @@
 //
 // Entered: kernels take loops by value, tables by reference. A loop that the caller has just written word by word would be
 // copied into the arguments by vectors; no store is forwarded to such a load, which waits until they, and all stores before
-// them, have reached the cache. So it is read by words, and so are stores and cells. Within the kernel its loops stay values, of
+// them, have reached the cache. So it is read by words, and so are cells. Within the kernel its loops stay values, of
 // which the compiler knows that no store of bytes changes them.
 //
 // Left: with the upper halves of all vector registers zero. Else every instruction of code for the first x86-64 that writes half
@@ -29,9 +29,6 @@ inline T by_words(Passed<T> argument) {
     if constexpr (std::is_same_v<T, KernelLoop>) {
         const volatile KernelLoop& words = argument;
         return {words.extent, words.src_stride, words.dst_stride, words.src_rows};
-    } else if constexpr (std::is_same_v<T, KernelStores>) {
-        const volatile KernelStores& words = argument;
-        return {words.nontemporal, words.prefetch, words.next, words.own_rows, words.claim};
     } else if constexpr (std::is_same_v<T, Cells>) {
         const volatile Cells& words = argument;
         return {words.width, words.cell, words.permutes};

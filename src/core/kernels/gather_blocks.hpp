@@ -106,8 +106,8 @@ inline void walk_blocks(const BlockMover& mover, const GatherBlock& block, const
         std::byte* target = to + at * a.dst_stride;
         const std::byte* rest = first + near * src_step;
         const auto blocks = lines ? mover.stream : mover.store;
-        blocks(block, first, target, near, src_step, dst_step, ahead, stores.claim);
-        blocks(block, rest, target + near * dst_step, count - near, src_step, dst_step, over, stores.claim);
+        blocks(block, first, target, near, src_step, dst_step, ahead, !lines && stores.claim);
+        blocks(block, rest, target + near * dst_step, count - near, src_step, dst_step, over, !lines && stores.claim);
         if (at + count * steps < a.extent) {
             const std::int64_t last = a.extent - steps;
             const std::byte* again = from + last * a.src_stride;

@@ -77,7 +77,7 @@ private:
     bool split_ = true;
     bool large_ = false;       // stores bypass the caches
     bool prefetch_ = false;    // the records exceed the caches nearby
-    bool claims_ = false;      // transposes ask for the lines that they write
+    bool claims_ = false;      // see PlanContext
     bool stages_ = false;      // records are made in a stage and streamed
     int buffer_ = 0;           // of the records
     std::int64_t pitch_ = 0;   // bytes from record to record

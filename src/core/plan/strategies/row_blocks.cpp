@@ -69,7 +69,8 @@ struct RowBlocks final : RowStrategy {
         // Of the next block's long rows, one after the other, the part that this unit is of its block.
         const std::int64_t part = (call.unit.src - from_) % b.src_stride;
         const std::byte* next = call.src() - part + b.tile * (b.src_stride + part);
-        call.kernels.copy_rows(call.src(), call.dst, itemsize, b_of(call), {true, false, call.unit.fresh ? next : nullptr});
+        call.kernels.copy_rows(call.src(), call.dst, itemsize, b_of(call),
+                               {.nontemporal = true, .next = call.unit.fresh ? next : nullptr});
     }
     StrategyWords describe() const override {
         return {"rows", "row bytes", "rows",
