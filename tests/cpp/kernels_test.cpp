@@ -400,10 +400,11 @@ TEST_CASE_FIXTURE(Checker, "batches of small matrices are transposed") {
                  {std::int64_t{1}, lane - 1, lane, lane + 1, 2 * lane - 1, 2 * lane, 2 * lane + 1, 3 * lane, 4 * lane + 3}) {
                 for (const std::int64_t extent : {1, 2, 3}) {
                     const std::int64_t apart = columns * (rows * width + 3) + 1;
-                    batch(width, rows, columns, {extent, rows * (columns * width + 3), rows * columns * width}, 0, {});
-                    batch(width, rows, columns, {extent, 5, rows * columns * width}, 0, {.claim = true});
-                    if (!dense) batch(width, rows, columns, {extent, 5, apart}, 3, {});
-                    if (!dense) batch(width, rows, columns, {extent, -7, apart}, 3, {.claim = true});
+                    for (const KernelStores stores : {KernelStores{}, KernelStores{.claim = true}}) {
+                        batch(width, rows, columns, {extent, rows * (columns * width + 3), rows * columns * width}, 0, stores);
+                        if (!dense) batch(width, rows, columns, {extent, 5, apart}, 3, stores);
+                        if (!dense) batch(width, rows, columns, {extent, -7, apart}, 3, stores);
+                    }
                 }
             }
         }

@@ -15,8 +15,8 @@ namespace {
 inline constexpr std::int64_t kMaxPeriod = 2 * kMaxFillBytes;
 inline constexpr std::int64_t kWorthPeriod = 512;  // a shorter one is mostly the way back to its start
 inline constexpr std::int64_t kShortFill = 512;
-// Longer fills are not claimed: the hardware asks for their lines. (Emerald Rapids, two threads, 7 to 16 MB: of 36 to 200 bytes 1.05
-// to 1.9 times as fast if they are, of 784 1.04 to 1.13, of 2000 and more 0.8 to 1.04.)
+// Longer fills are not claimed: the hardware asks for their lines. (Emerald Rapids, two threads, 7 to 16 MB: of 20 to 290 bytes
+// 0.96 to 1.9 times as fast if they are, of 784 1.04 to 1.13, of 2000 and more 0.8 to 1.04.)
 inline constexpr std::int64_t kClaimedFill = 1024;
 template <class Simd>
 inline constexpr int kHeldLines = 15 * Simd::kBytes / kLine;  // of a pattern, in registers

@@ -10,8 +10,8 @@ namespace {
 
 inline constexpr std::int64_t kPrefetchBytes = 2048;
 inline constexpr std::int64_t kLongRow = 384;  // bytes
-// Longer rows are not claimed: the hardware asks for their lines. (Emerald Rapids, two threads, 3 to 13 MB: of 130 to 330 bytes 1.05
-// to 1.2 times as fast if they are, from 460 bytes on level.)
+// Longer rows are not claimed: the hardware asks for their lines. (Emerald Rapids, two threads, 3 to 13 MB: of 130 to 330 bytes
+// 1.0 to 1.2 times as fast if they are, from 460 bytes on level.)
 inline constexpr std::int64_t kClaimedRow = 512;  // bytes
 
 // Bytes from `p` to the next line.

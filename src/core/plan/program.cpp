@@ -34,8 +34,8 @@ constexpr std::size_t kMostSideBySide = 16;
 // As much as lies in the second-level caches of two threads.
 constexpr std::int64_t kNearBytes = 2 * 1024 * 1024;
 
-// As much as any first-level cache holds at least. (Emerald Rapids, one thread: with claimed lines copies of 4 to 12 KB took 1.02 to 1.04 times
-// as long as without, of 12 to 36 KB 1.0 to 1.02, of 40 to 120 KB 0.85 to 0.89.)
+// As much as any first-level cache holds at least. (Emerald Rapids, one thread: with claimed lines copies of 4 to 12 KB took 1.02
+// to 1.04 times as long as without, of 12 to 36 KB 1.0 to 1.02, of 40 to 120 KB 0.85 to 0.89.)
 constexpr std::int64_t kFirstLevelBytes = 32 * 1024;
 
 alignas(64) const std::byte kZeros[4096] = {};

@@ -35,8 +35,8 @@ struct Fill final : RowStrategy {
     }
     void run(const Call& call) const noexcept override {
         KernelStores stores = call.stores();
-        // (Emerald Rapids, AVX2, one thread, 40 to 400 KB: fills of 16 to 128 bytes 0.6 to 1.3 times as fast if they ask for their lines;
-        // by vectors of a line 1.0 to 1.9.)
+        // (Emerald Rapids, AVX2, one thread, 40 to 400 KB: fills of 16 to 128 bytes 0.6 to 1.3 times as fast if they ask for their
+        // lines; by vectors of a line 1.0 to 1.9.)
         if (call.near && call.kernels.vector_bytes < kLine) stores.claim = false;
         call.kernels.fill(call.src(), call.dst, itemsize, a_of(call), b_of(call), stores);
     }

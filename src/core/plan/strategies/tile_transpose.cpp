@@ -299,9 +299,9 @@ bool TileTranspose::splits_lines(const Problem& problem, bool lines) const {
     return lines && place % vector_bytes != 0 && b.extent * itemsize >= least;
 }
 
-// In the caches: is each line of the destination stored once, by way of a stage? (Emerald Rapids, two threads, 3 to 16 MB, against tiles
-// whose lines are asked for: 0.7 to 0.95 of their speed, pitches of powers of two, and rows that begin anywhere, included; 40 KB to 1 MB,
-// pitches of powers of two: 0.6 to 1.03.)
+// In the caches: is each line of the destination stored once, by way of a stage? (Emerald Rapids, against tiles whose lines are asked
+// for, pitches of powers of two and rows that begin anywhere included: two threads, 3 to 16 MB, 0.7 to 0.95 of their speed; 40 KB
+// to 1 MB 0.6 to 1.03.)
 bool TileTranspose::stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const {
     const PlanContext& context = problem.context;
     if (context.claims || context.kernels->vector_bytes != kLine || a_chained || b.extent * itemsize < 1024) return false;
