@@ -19,8 +19,7 @@ EXTRAS := demo test lint bench docs
 demo: $(VENV)/stamp-demo
 	$(BIN)/python examples/demo.py
 
-# ARGS=--matrix runs nearly all tests under every instruction set, not only those about kernels; two of its passes are those
-# of `make conda` and `make check-clang`.
+# ARGS=--ci leaves out two passes that `make conda` and `make check-clang` have.
 test: $(VENV)/stamp-test $(VENV)/stamp-build
 	$(IN_VENV) cmake --preset tests
 	$(IN_VENV) cmake --build --preset tests

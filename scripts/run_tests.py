@@ -1,12 +1,11 @@
 """Runs the test suite under every instruction set this machine has, with one thread or two.
 
-    python scripts/run_tests.py [--matrix] [ARGUMENTS OF PYTEST]
+    python scripts/run_tests.py [--ci] [ARGUMENTS OF PYTEST]
 
 The last pass is the full one: the best instruction set, more examples of each property, the package's doctests, and
-the tests of what neither instruction sets nor threads change. With --matrix the other passes leave out only what
-starts other programs, the integrations and the texts; two of them run elsewhere, on other builds: the best with one
-thread on clang's (check_extension.py), avx512 on the conda package (packaging/conda/make.py). Stops at the first pass
-that fails and returns its exit code.
+the tests of what neither instruction sets nor threads change. --ci leaves out two passes that .ci/run has elsewhere,
+with more tests and on other builds: the best with one thread on clang's (check_extension.py), avx512 on the conda package
+(packaging/conda/make.py). Stops at the first pass that fails and returns its exit code.
 """
 
 import os
@@ -36,15 +35,15 @@ def without(names: str) -> list[str]:
     return [f"--ignore-glob=*/test_{name}.py" for name in names.split()]
 
 
-def passes(matrix: bool) -> list[tuple[dict[str, str], list[str]]]:
+def passes(ci: bool) -> list[tuple[dict[str, str], list[str]]]:
     """What each pass adds to the environment and to pytest's arguments."""
     best, *others = dnnmove.build_info()["isas_available"]
     quick = {"DNNMOVE_TEST_PROFILE": "quick"}
-    some = without(LAST if matrix else f"{LAST} {OBJECTS}")
+    some = without(f"{LAST} {OBJECTS}")
     # What threads change, kernels do not: each of the others with one or two, the best with both.
     threads = {"scalar": "1", "avx2": "2", "avx512": "1"}
     settings = [(isa, threads[isa]) for isa in reversed(others)] + [(best, "1")]
-    if matrix:
+    if ci:
         elsewhere = (("avx512", "1"), (best, "1"))
         settings = [setting for setting in settings if setting not in elsewhere]
     return [
@@ -55,11 +54,11 @@ def passes(matrix: bool) -> list[tuple[dict[str, str], list[str]]]:
 
 def main() -> int:
     given = sys.argv[1:]
-    matrix = given[:1] == ["--matrix"]
-    for environment, arguments in passes(matrix):
+    ci = given[:1] == ["--ci"]
+    for environment, arguments in passes(ci):
         setting = " ".join(f"{name}={value}" for name, value in environment.items())
         print(f"\n=== {time.strftime('%H:%M:%S')} {setting}", flush=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "tests", *arguments, *given[matrix:]]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "tests", *arguments, *given[ci:]]
         code = subprocess.run(command, env={**os.environ, **environment}, cwd=ROOT).returncode
         if code != 0:
             return code

@@ -31,6 +31,15 @@ def source(rows=512, columns=1024):
     return np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def older_objects():
+    """What other tests have left is looked at once, not at each collection."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def empty_pool():
     gc.collect()

@@ -108,7 +108,7 @@ def try_it(prefix: Path, folder: Path) -> None:
         **{name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))},
         "PATH": f"{prefix}/bin{os.pathsep}/usr/bin{os.pathsep}/bin",
         "DNNMOVE_TEST_PROFILE": "quick",
-        # One of the passes of scripts/run_tests.py --matrix; where there is no AVX-512, the best that there is.
+        # A pass that scripts/run_tests.py --ci leaves to this; where there is no AVX-512, the best that there is.
         "DNNMOVE_ISA": "avx512",
         "OMP_NUM_THREADS": "1",
     }

@@ -49,7 +49,7 @@ using Lines = std::unique_ptr<std::byte, Free>;
 Lines lines(std::int64_t bytes, std::mt19937& random) {
     const auto size = static_cast<std::size_t>((bytes + 127) / 64 * 64);
     auto* all = static_cast<std::byte*>(std::aligned_alloc(64, size));
-    for (std::size_t k = 0; k < size; ++k) all[k] = static_cast<std::byte>(random());
+    std::memcpy(all, testing::random_bytes(size, random).data(), size);
     return Lines(all);
 }
 

@@ -29,7 +29,7 @@ protected:
             starts.push_back(next);
             next += (records * width + 127) / 64 * 64;
         }
-        Room room(phase);
+        Room& room = cleared_room(phase);
         std::vector<const std::byte*> srcs;
         std::vector<std::byte*> dsts;
         for (std::size_t k = 0; k < widths.size(); ++k) {
