@@ -3,9 +3,11 @@
     python -m pip install --target /tmp/old OLD_WHEEL
     python -m benchmarks --against /tmp/old [--random N --seed S] [--quick] [--only REGEX] [--seconds S]
 
-Each build runs in a process of its own, on arrays of its own. They take turns, in either order, and what counts is
-the fastest quarter of each one's samples, of its better visit: on a shared machine two runs one after the other differ
-more than two engines do. What a build shows against itself is what remains of the machine.
+Each build runs in a process of its own, on arrays of its own. The process that starts later may be faster by a
+twentieth all along, whatever it imports: all cases are timed twice, the second time by processes that start in the
+other order, and what counts is the geometric mean of both ratios. The processes take turns, and of each one the fastest
+quarter of the samples of its best visit counts: on a shared machine two runs one after the other differ more than two
+engines do. What a build shows against itself is what remains of the machine.
 """
 
 from __future__ import annotations
@@ -18,14 +20,17 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from benchmarks.case import Case
 from benchmarks.results import geomean
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-VISITS = 4  # of each build, per case
+VISITS = 2  # of each process, per case
+# Which process: each visit comes after one of the other, since right after one of its own a process finds its arrays in
+# the caches. Cases begin with one and the other in turn.
+TURNS = ((0, 1) * VISITS, (1, 0) * VISITS)
 SECONDS = 0.25  # per case and build
 MEASURED = ("transpose", "shuffle", "split", "concat", "broadcast", "take", "call", "shuffle_forward", "pipeline")
 
@@ -99,28 +104,42 @@ def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
         answer((fastest[0], min(fastest[1:])))
 
 
-def compare(cases: list[Case], folder: pathlib.Path, threads: int, seconds: float) -> None:
-    """Prints a line per case, and each class's geometric means."""
-    builds = [Build(folder, cases, threads), Build(None, cases, threads)]
-    print(f"old: {builds[0].path}\nnew: {builds[1].path}")
-    if builds[0].path == builds[1].path:
-        print("The same build: what it differs by here is the machine.")
-    classes: dict[str, list[tuple[float, float, float]]] = collections.defaultdict(list)
-    for index, case in enumerate(cases):
+Times = tuple[float, float, float]  # of the old build, of the new one, of a copy; seconds
+
+
+def timed(
+    cases: list[Case], folders: tuple[pathlib.Path, pathlib.Path | None], old_first: bool, threads: int, seconds: float
+) -> Iterator[Times]:
+    """Each case's times, by processes that start in this order."""
+    builds = {which: Build(folders[which], cases, threads) for which in ((0, 1) if old_first else (1, 0))}
+    if old_first:
+        print(f"old: {builds[0].path}\nnew: {builds[1].path}")
+        if builds[0].path == builds[1].path:
+            print("The same build: what it differs by here is the machine.")
+        print("Each case is timed twice; the lines follow the second time.", flush=True)
+    for index in range(len(cases)):
         times: tuple[list[float], list[float]] = ([], [])
         ceilings: list[float] = []
-        for visit in range(VISITS):
-            for which in (0, 1) if visit % 2 == 0 else (1, 0):
-                taken, copied = builds[which].ask(index, seconds / VISITS)
-                times[which].append(taken)
-                ceilings.append(copied)
-        old, new = min(times[0]), min(times[1])
-        row = (old / new, min(ceilings) / old, min(ceilings) / new)
+        for which in TURNS[index % 2]:
+            taken, copied = builds[which].ask(index, seconds / (2 * VISITS))
+            times[which].append(taken)
+            ceilings.append(copied)
+        yield min(times[0]), min(times[1]), min(ceilings)
+    for build in builds.values():
+        build.stop()
+
+
+def compare(cases: list[Case], folder: pathlib.Path, threads: int, seconds: float) -> None:
+    """Prints a line per case, and each class's geometric means."""
+    classes: dict[str, list[tuple[float, float, float]]] = collections.defaultdict(list)
+    first = list(timed(cases, (folder, None), True, threads, seconds))
+    second = timed(cases, (folder, None), False, threads, seconds)
+    for case, once, again in zip(cases, first, second, strict=True):
+        old, new, copied = (geomean(both) for both in zip(once, again, strict=True))
+        row = (old / new, copied / old, copied / new)
         print(f"{row[0]:6.2f}x   ceiling {row[1]:.2f} -> {row[2]:.2f}   {case.name}", flush=True)
         for name in (case.name.split("/")[0], "all"):
             classes[name].append(row)
-    for build in builds:
-        build.stop()
     for name, rows in classes.items():
         ratio, before, after = (geomean(row[k] for row in rows) for k in range(3))
         print(f"{name}: {len(rows)} cases, {ratio:.3f}x, ceiling {before:.2f} -> {after:.2f}")

@@ -4,8 +4,8 @@
 
 The last pass is the full one: the best instruction set, more examples of each property, the package's doctests, and
 the tests of what neither instruction sets nor threads change. --ci leaves out two passes that .ci/run has elsewhere,
-with more tests and on other builds: the best with one thread on clang's (check_extension.py), avx512 on the conda package
-(packaging/conda/make.py). Stops at the first pass that fails and returns its exit code.
+with more tests and on other builds: the best with one thread on clang's (check_extension.py), avx512 on the conda
+package (packaging/conda/make.py). Stops at the first pass that fails and returns its exit code.
 """
 
 import os
