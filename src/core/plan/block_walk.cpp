@@ -26,10 +26,6 @@ constexpr std::int64_t kMostMovedLines = 8192;  // and of one of elements that s
 constexpr std::int64_t kStreamBytes = 4096;  // of a run that the hardware follows
 constexpr std::int64_t kMostParts = 1024;  // of a table of offsets
 constexpr double kMovedTwice = 0.04;  // cycles per byte: into the stage and out of it
-// Where a nest's plan is said to take so many times as long, it hardly ever is the faster one. (Of the 72 permutations of
-// cost_of_far_runs 20 to 24 are moved by blocks, all by AVX2 in 0.89 of the time, by VBMI in 0.94; at 1.0 34 to 37, in 0.88 and 0.93,
-// and three or four of them take 1.05 to 1.5 times as long as before.)
-constexpr double kWorthBlocks = 1.3;
 constexpr std::int64_t kPatternElements = 1024;  // of a pattern of parameters, at least
 
 bool is_linear(const Dims& table) {
@@ -344,7 +340,7 @@ std::optional<BlockWalk> BlockWalk::instead_of(const NestPlan& plan, const Nest&
     auto as_it_is = std::make_shared<Sink>();
     as_it_is->src_bytes = as_it_is->dst_bytes = nest.itemsize;
     BlockWalk walk(nest, nullptr, std::move(as_it_is), context);
-    if (walk.direct_ || walk.units_ == 1 || kWorthBlocks * walk.cost() >= plan.cost()) return std::nullopt;
+    if (walk.direct_ || walk.units_ == 1 || plan.worth_of_blocks() * walk.cost() >= plan.cost()) return std::nullopt;
     return walk;
 }
 

@@ -46,6 +46,7 @@ public:
     std::int64_t block_units() const { return walk_.block_units; }
     // Cycles per byte, as the planner estimates them: past the caches, with what the ends of its runs cost.
     double cost() const { return cost_; }
+    double worth_of_blocks() const { return strategy_->worth_of_blocks(stores_); }
     bool asks_ahead() const { return strategy_->asks_ahead(); }
     // Bytes that the plan holds, without the tables of the nest.
     std::size_t memory() const;
