@@ -28,9 +28,6 @@ from benchmarks.results import geomean
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 VISITS = 2  # of each process, per case
-# Which process: each visit comes after one of the other, since right after one of its own a process finds its arrays in
-# the caches. Cases begin with one and the other in turn.
-TURNS = ((0, 1) * VISITS, (1, 0) * VISITS)
 SECONDS = 0.25  # per case and build
 MEASURED = ("transpose", "shuffle", "split", "concat", "broadcast", "take", "call", "shuffle_forward", "pipeline")
 
@@ -111,22 +108,27 @@ def timed(
     cases: list[Case], folders: tuple[pathlib.Path, pathlib.Path | None], old_first: bool, threads: int, seconds: float
 ) -> Iterator[Times]:
     """Each case's times, by processes that start in this order."""
-    builds = {which: Build(folders[which], cases, threads) for which in ((0, 1) if old_first else (1, 0))}
-    if old_first:
-        print(f"old: {builds[0].path}\nnew: {builds[1].path}")
-        if builds[0].path == builds[1].path:
-            print("The same build: what it differs by here is the machine.")
-        print("Each case is timed twice; the lines follow the second time.", flush=True)
-    for index in range(len(cases)):
-        times: tuple[list[float], list[float]] = ([], [])
-        ceilings: list[float] = []
-        for which in TURNS[index % 2]:
-            taken, copied = builds[which].ask(index, seconds / (2 * VISITS))
-            times[which].append(taken)
-            ceilings.append(copied)
-        yield min(times[0]), min(times[1]), min(ceilings)
-    for build in builds.values():
-        build.stop()
+    builds: dict[int, Build] = {}
+    try:
+        for which in (0, 1) if old_first else (1, 0):
+            builds[which] = Build(folders[which], cases, threads)
+        if old_first:
+            print(f"old: {builds[0].path}\nnew: {builds[1].path}")
+            if builds[0].path == builds[1].path:
+                print("The same build: what it differs by here is the machine.")
+            print("Each case is timed twice; the lines follow the second time.", flush=True)
+        for index in range(len(cases)):
+            times: tuple[list[float], list[float]] = ([], [])
+            ceilings: list[float] = []
+            # In turns: right after a visit of its own a process finds its arrays in the caches.
+            for which in list(builds) * VISITS:
+                taken, copied = builds[which].ask(index, seconds / (2 * VISITS))
+                times[which].append(taken)
+                ceilings.append(copied)
+            yield min(times[0]), min(times[1]), min(ceilings)
+    finally:
+        for build in builds.values():
+            build.stop()
 
 
 def compare(cases: list[Case], folder: pathlib.Path, threads: int, seconds: float) -> None:

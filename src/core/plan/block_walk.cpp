@@ -2,6 +2,7 @@
 #include "plan/block_walk.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "plan/canonical.hpp"
@@ -332,7 +333,7 @@ void BlockWalk::list_lines() {
 
 std::optional<BlockWalk> BlockWalk::instead_of(const NestPlan& plan, const Nest& nest, const PlanContext& context) {
     if (!context.processor->moves_by_blocks || !context.beyond_cache || context.variant.kernel != 0 ||
-        context.variant.panel != 0)
+        context.variant.panel != 0 || std::isinf(plan.worth_of_blocks()))
         return std::nullopt;
     if (Problem(nest.loops, nest.itemsize, context).innermost != Problem::Innermost::elements) return std::nullopt;
     const auto tabled = [](const Loop& loop) { return loop.table != nullptr; };

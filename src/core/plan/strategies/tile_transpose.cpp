@@ -28,6 +28,7 @@ constexpr std::int64_t kFewPages = 4;
 // Rapids, two threads, 20 to 90 MB, the same arrays and others each time: rows of 260 to 440 bytes as one panel 1.0 to 1.5 times
 // as fast, 1.14 in the mean of 12 shapes; of 570 to 870 bytes 1.0 to 1.18; 448 bytes and 20 of 468 at 0.8 of 256 and 212.)
 constexpr std::int64_t kFewPanels = 4;
+constexpr std::int64_t kBlockedSourceRow = 512;  // bytes, of worth_of_blocks
 constexpr std::int64_t kSmallPanelBytes = 128;
 constexpr std::int64_t kShortPanelRow = 4096;  // bytes, of the destination
 constexpr std::int64_t kShortSourceRow = 1024;  // bytes
@@ -146,14 +147,14 @@ struct TileTranspose final : ChainedTranspose {
         const double staged = !stages_rows(problem) ? 0 : in_parts ? kPartsByte : kStagedByte;
         return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense_rows()) + staged;
     }
-    // Tiles that collect in a stage leave by long runs already; those that store pieces of rows past the caches take longer than is
-    // estimated. (Emerald Rapids, two threads, 20 to 120 MB. 26 staged permutations by blocks: all but one slower, by 1.05 to 1.8.
-    // 180 permutations: what is chosen takes 1.038 times as long as the faster one by AVX2, 1.029 by VBMI; with what others are worth,
-    // for all tiles, 1.051 and 1.036.)
+    // Tiles that collect in a stage leave by long runs already, and those that read long runs of each source row need no block for
+    // it; others that store pieces of rows past the caches take longer than is estimated. (Emerald Rapids, two threads, 180
+    // permutations of 20 to 120 MB: 26 staged ones by blocks 1.05 to 1.8 times as long but for one; of those that are estimated
+    // level up to 512 bytes of a row 0.5 to 1.17, longer ones 1.03 to 1.4, and 14 of 3 and 4 axes 1.15 to 2.9.)
     double worth_of_blocks(StoreMode stores) const override {
-        return stores == StoreMode::staged        ? std::numeric_limits<double>::infinity()
-               : stores == StoreMode::nontemporal ? 0.95
-                                                  : Strategy::worth_of_blocks(stores);
+        if (stores == StoreMode::staged) return std::numeric_limits<double>::infinity();
+        const bool pieces = stores == StoreMode::nontemporal && a.extent * itemsize <= kBlockedSourceRow;
+        return pieces ? 0.95 : Strategy::worth_of_blocks(stores);
     }
     std::int64_t b_tiles() const override { return b.tiles() + (shifts_to_lines ? 1 : 0); }
     void run(const Call& call) const noexcept override;
@@ -251,18 +252,25 @@ std::int64_t TileTranspose::grouped_run(std::int64_t row, const Kernels& kernels
     return 0;
 }
 
-// Bytes of each destination row that a unit streams: as many as the caches hold source rows for, too. Shorter vectors come back
-// for the other part of a line, which should be in the first-level cache.
+// As many panels of `most` bytes as a row needs, of as many lines each.
+std::int64_t even_panel(std::int64_t row, std::int64_t most) {
+    const std::int64_t panels = (row + most - 1) / most;
+    return ((row + panels - 1) / panels + kLine - 1) / kLine * kLine;
+}
+
+// Bytes of each destination row that a unit streams: as many as the caches hold source rows for, too, but for rows of few panels.
+// Shorter vectors come back for the other part of a line, which should be in the first-level cache. (Where source rows are 2 MiB and
+// more apart, 256 bytes of elements of 4 and 8 bytes were 1.0 to 1.5 times as fast as 128 in 18 chains, and level in 9 matrices.)
 std::int64_t TileTranspose::panel_to_stream(std::int64_t row, const PlanContext& context, bool lines) const {
     const Processor& processor = *context.processor;
     if (processor.followed_pages == 0) {
         const bool is_short = row <= kShortPanelRow || a.extent * itemsize <= kShortSourceRow;
         return is_short && lines ? kSmallPanelBytes : processor.panel_bytes;
     }
-    // Less than a line of each source row is no stream. (Emerald Rapids, two threads, against what follows, 22 shapes of 20 to
-    // 90 MB: 1.0 to 1.3 times as fast, 1.09 in the mean.)
-    if (a.extent * itemsize < kLine) return kMaxPanelBytes;
     const bool halves = context.kernels->vector_bytes < kLine;
+    // Less than a line of each source row is no stream: as few panels as may be. (Emerald Rapids, two threads, against what follows,
+    // 22 shapes of 20 to 90 MB: 1.0 to 1.3 times as fast, 1.09 in the mean.)
+    if (a.extent * itemsize < kLine) return even_panel(row, lines && !halves ? kMaxPanelBytes : kUnevenPanelBytes);
     const std::int64_t held = rows_in_cache(pitches(), halves ? kFirstLevelWay : kSecondLevelWay);
     const auto pages_of = [&](std::int64_t rows) {
         std::int64_t apart = 0;  // bytes between rows; a page where each has one to itself
@@ -281,7 +289,7 @@ std::int64_t TileTranspose::panel_to_stream(std::int64_t row, const PlanContext&
     const std::int64_t panel = followed != kFollowedPanels.end() ? *followed : other;
     const std::int64_t panels = row / panel;
     if (panels == 0 || panels >= kFewPanels) return panel;
-    const std::int64_t longer = ((row + panels - 1) / panels + kLine - 1) / kLine * kLine;
+    const std::int64_t longer = even_panel(row, (row + panels - 1) / panels);
     return longer <= kUnevenPanelBytes ? longer : panel;
 }
 
