@@ -5,16 +5,12 @@ import dask.array as da
 import ml_dtypes
 import numpy as np
 import strategies as some
-from hypothesis import settings
 from hypothesis import strategies as st
 from oracle import assert_same
 
 DTYPES = [
     np.dtype(t) for t in (some.NESTED, "?", "u1", "f2", "i4", "f8", "c16", "M8[ns]", "S5", ">i4", ml_dtypes.bfloat16)
 ]
-
-# An example is a dozen graphs of up to a thousand tasks, each with other draws: fewer examples than elsewhere.
-few = settings(max_examples=max(20, settings.default.max_examples // 3))
 
 
 @st.composite
