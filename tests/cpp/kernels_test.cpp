@@ -483,31 +483,47 @@ TEST_CASE_FIXTURE(Checker, "woven rows that follow each other are shifted onto t
 TEST_CASE_FIXTURE(Checker, "few streams are woven and dealt") {
     for (int width = 1; width <= 16; width *= 2) {
         for (const bool deal : {false, true}) {
-            for (const int streams : {2, 4, 8, 16}) {
+            for (int streams = 2; streams <= 16; ++streams) {
                 const std::int64_t vector = kernels_.weave_bytes;
                 const bool lines = vector == dnnmove::kLine;
-                if (!lines && width * streams >= vector) continue;
+                const bool two_to_some = (streams & (streams - 1)) == 0;
+                if (lines ? !two_to_some : width >= vector || (!two_to_some && 2 * width * streams <= vector)) continue;
                 const auto permutes = dnnmove::weave_permutes(width, streams, deal, vector);
-                for (const std::int64_t steps :
-                     {vector / width, vector / width + 1, std::int64_t{200 / width + 3}, std::int64_t{1000 / width}}) {
-                    for (const KernelStores stores : all_stores()) {
-                        if (stores.nontemporal && !lines) continue;
-                        each_phase(
-                            [&](const std::byte* src, Room& room) {
-                                const std::int64_t bytes = steps * width;
-                                const std::int64_t pitch = stores.nontemporal ? (bytes + 127) / 64 * 64 : bytes + width;
-                                kernels_.weave(src, room.dst(), width, streams, deal, permutes.data(), bytes, pitch, {1, 0, 0},
-                                               stores);
+                // Of rows without gaps in the destination the kernel may write on into the next one.
+                const auto weave = [&](std::int64_t steps, std::int64_t rows, std::int64_t gap, KernelStores stores) {
+                    each_phase(
+                        [&](const std::byte* src, Room& room) {
+                            const std::int64_t bytes = steps * width;
+                            const std::int64_t pitch = stores.nontemporal ? (bytes + 127) / 64 * 64
+                                                                          : bytes + (rows == 1 ? width : 0);
+                            const std::int64_t apart_row = (streams - 1) * pitch + bytes;
+                            const std::int64_t src_row = deal ? bytes * streams : apart_row;
+                            const std::int64_t dst_row = deal ? apart_row : bytes * streams;
+                            const KernelLoop b{rows, src_row + 16, dst_row + gap};
+                            // Of the source nothing else is there to be read.
+                            const std::vector<std::byte> all(src, src + (rows - 1) * b.src_stride + src_row);
+                            kernels_.weave(all.data(), room.dst(), width, streams, deal, permutes.data(), bytes, pitch, b,
+                                           stores);
+                            for (std::int64_t j = 0; j < rows; ++j) {
                                 for (std::int64_t k = 0; k < steps; ++k) {
                                     for (std::int64_t s = 0; s < streams; ++s) {
                                         const std::int64_t woven = (k * streams + s) * width;
                                         const std::int64_t apart = s * pitch + k * width;
-                                        put(room, deal ? apart : woven, src + (deal ? woven : apart), width);
+                                        put(room, j * b.dst_stride + (deal ? apart : woven),
+                                            all.data() + j * b.src_stride + (deal ? woven : apart), width);
                                     }
                                 }
-                            },
-                            "weave", {width, streams, steps, deal});
+                            }
+                        },
+                        "weave", {width, streams, steps, deal, rows, gap});
+                };
+                for (const std::int64_t steps : {vector / width, vector / width + 1, std::int64_t{200 / width + 3}}) {
+                    for (const KernelStores stores : all_stores()) {
+                        if (stores.nontemporal && !lines) continue;
+                        weave(steps, 1, 0, stores);
                     }
+                    weave(steps, 3, 0, {});
+                    weave(steps, 3, 5, {});
                 }
             }
         }

@@ -191,9 +191,11 @@ struct Checked {
                       std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept {
         Check("weave")
             .stores(stores)
-            .that(streams == 2 || streams == 4 || streams == 8 || streams == 16, "2, 4, 8 or 16 streams")
+            .that(streams >= 2 && streams <= 16, "2 to 16 streams")
+            .that((streams & (streams - 1)) == 0 || (inner.weave_bytes < kLine && 2 * width * streams > inner.weave_bytes),
+                  "a power of two of them, or by lanes more than half of one")
             .that(bytes >= inner.weave_bytes && bytes % width == 0, "streams of a vector and more, whole elements")
-            .that(inner.weave_bytes == kLine || width * streams < inner.weave_bytes, "elements of all streams in half a vector")
+            .that(inner.weave_bytes == kLine || width < inner.weave_bytes, "elements shorter than a vector")
             .that(inner.weave_bytes == kLine || !stores.nontemporal, "vectors that are no lines are not streamed")
             .that(permutes != nullptr, "permutes")
             .loops(b);

@@ -1,104 +1,273 @@
-// Interleaves 2, 4 or 8 streams of elements so short that 16 bytes hold one of each stream and more, or deals one out to as
-// many: in lanes of 16 bytes, of as many blocks as a register has lanes (one or two).
+// Interleaves 2 to 16 streams of elements, shorter than 16 bytes, into records, or deals these out to as many: in lanes of 16
+// bytes, by the first step of a transpose (tile.hpp).
 //
-// Interleaving is what the first step of a transpose does (tile.hpp). Dealing out takes one permute of every vector, which
-// brings the elements of a stream together, and a transpose of these groups of 16 / S bytes:
+// ShortRecords, 2, 4, 8 or 16 elements of up to 16 bytes together: a vector of each stream makes as many vectors of records, one
+// block in each of its lanes (one or two). Dealing out takes one permute of every vector before, which brings the elements of a
+// stream together where a lane has several, and a transpose of these groups of 16 / S bytes:
 //   a0 b0 a1 b1   a0 a1 b0 b1   a0 a1 a2 a3
 //   a2 b2 a3 b3   a2 a3 b2 b3   b0 b1 b2 b3
+//
+// LongRecords, of whole vectors: a vector of as many of them as a lane has elements, at the same place, makes a lane of each
+// stream there, and the other way round.
+//
+// AnyRecords, of more than 8 bytes: each is a lane, or several, the last of which repeats part of the one before it. What a shorter
+// one leaves of its lane belongs to the next record, which is stored later.
 #pragma once
+
+#include <cstring>
 
 #include "kernels/tile.hpp"
 
 namespace dnnmove {
 namespace {
 
-template <class Simd, int width, int streams, bool deal>
-struct LaneWeave {
+inline constexpr std::int64_t kWeaveLane = 16;  // bytes
+
+template <class Simd, int width, int count, bool deal>
+struct ShortRecords {
     using Vector = typename Simd::Vector;
-    static constexpr std::int64_t kLane = 16;
-    static_assert(width * streams < kLane);
+    static constexpr int kStreams = count;
+    static constexpr std::int64_t kStep = Simd::kBytes;  // bytes of a stream that are moved at once
+    static constexpr bool kPadded = false;
+    static_assert(width * count <= kWeaveLane);
 
     // A lane of every stream, or two; `index` groups what is dealt out.
-    template <int blocks>
-    static void move(const std::byte* src, std::byte* dst, std::int64_t pitch, Vector index) {
+    template <std::int64_t bytes>
+    static void move(const std::byte* src, std::byte* dst, std::int64_t pitch, int, Vector index) {
+        constexpr bool kTwo = bytes > kWeaveLane;
         const auto lane_of = [&](int stream, int block, std::int64_t separate) {
-            return separate != 0 ? stream * pitch + block * kLane : (block * streams + stream) * kLane;
+            return separate != 0 ? stream * pitch + block * kWeaveLane : (block * count + stream) * kWeaveLane;
         };
-        Vector x[streams];
-#pragma GCC unroll 8
-        for (int s = 0; s < streams; ++s) {
+        Vector x[count];
+#pragma GCC unroll 16
+        for (int s = 0; s < count; ++s) {
             const std::byte* from = src + lane_of(s, 0, !deal);
-            if (blocks == 2 && !deal) {
+            if (kTwo && !deal) {
                 x[s] = Simd::load(from);
                 continue;
             }
             x[s] = Simd::with_lane(Vector{}, Simd::lane(from), 0);
-            if (blocks == 2) x[s] = Simd::with_lane(x[s], Simd::lane(src + lane_of(s, 1, !deal)), 1);
-            if (deal) x[s] = Simd::shuffle_lanes(x[s], index);
+            if (kTwo) x[s] = Simd::with_lane(x[s], Simd::lane(src + lane_of(s, 1, !deal)), 1);
+            if (deal && width * count < kWeaveLane) x[s] = Simd::shuffle_lanes(x[s], index);
         }
         if constexpr (deal) {
-            Tile<Simd, kLane / streams>::transpose_inside_lanes(x);
+            Tile<Simd, kWeaveLane / count>::transpose_inside_lanes(x);
         } else {
             interleave_lanes<Simd, width>(x);
         }
-#pragma GCC unroll 8
-        for (int s = 0; s < streams; ++s) {
-            if (blocks == 2 && deal) {
+#pragma GCC unroll 16
+        for (int s = 0; s < count; ++s) {
+            if (kTwo && deal) {
                 Simd::store(dst + lane_of(s, 0, deal), x[s]);
                 continue;
             }
             Simd::template store_lanes<1>(dst + lane_of(s, 0, deal), x[s], 0);
-            if (blocks == 2) Simd::template store_lanes<1>(dst + lane_of(s, 1, deal), x[s], 1);
+            if (kTwo) Simd::template store_lanes<1>(dst + lane_of(s, 1, deal), x[s], 1);
         }
     }
+};
 
-    static void rows(const std::byte* src, std::byte* dst, const GatherIndex* permutes, std::int64_t bytes, std::int64_t pitch,
-                     KernelLoop b, KernelStores stores) {
-        constexpr int kBlocks = Simd::kBytes / kLane;
-        constexpr std::int64_t kSrc = deal ? streams : 1;
-        constexpr std::int64_t kDst = deal ? 1 : streams;
-        const Vector index = Simd::splat(reinterpret_cast<const std::byte*>(permutes[0].byte), kLane);
-        // Long rows are asked for along their streams, of short ones some rows further on.
-        const std::int64_t all = bytes * streams;
-        const bool along = all >= 2 * kPrefetchBytes || b.extent == 1;
-        const std::int64_t rows_ahead = (kPrefetchBytes + all - 1) / all;
-        for (std::int64_t j = 0; j < b.extent; ++j) {
-            const std::byte* from = src + b.src_at(j);
-            std::byte* to = dst + j * b.dst_stride;
-            const std::int64_t ahead = along ? kPrefetchBytes / streams * kSrc : b.src_ahead(j + rows_ahead) - b.src_at(j);
-            std::int64_t k = 0;
-            for (; k + Simd::kBytes <= bytes; k += Simd::kBytes) {
-                for (int s = 0; stores.prefetch && s < streams; ++s) {
-                    __builtin_prefetch(from + ahead + k * kSrc + s * (deal ? Simd::kBytes : pitch));
+template <class Simd, int width, int count, bool deal>
+struct LongRecords {
+    using Vector = typename Simd::Vector;
+    static constexpr int kStreams = count;
+    static constexpr std::int64_t kStep = kWeaveLane;
+    static constexpr bool kPadded = false;
+    static constexpr int kPerLane = 16 / width;
+    static constexpr int kLanes = Simd::kBytes / 16;
+    static constexpr std::int64_t kRecord = width * count;
+    static_assert(kRecord % Simd::kBytes == 0);
+
+    template <std::int64_t bytes>
+    static void move(const std::byte* src, std::byte* dst, std::int64_t pitch, int, Vector) {
+#pragma GCC unroll 8
+        for (int part = 0; part < kRecord / Simd::kBytes; ++part) {
+            const auto stream = [&](int k, int lane) { return ((part * kLanes + lane) * kPerLane + k) * pitch; };
+            const auto record = [&](int k) { return k * kRecord + part * Simd::kBytes; };
+            Vector x[kPerLane];
+#pragma GCC unroll 16
+            for (int k = 0; k < kPerLane; ++k) {
+                if constexpr (deal) {
+                    x[k] = Simd::load(src + record(k));
+                } else {
+                    x[k] = Simd::with_lane(Vector{}, Simd::lane(src + stream(k, 0)), 0);
+                    if constexpr (kLanes == 2) x[k] = Simd::with_lane(x[k], Simd::lane(src + stream(k, 1)), 1);
                 }
-                for (int s = 0; stores.claim && s < streams; ++s) {
-                    __builtin_prefetch(to + k * kDst + s * (deal ? pitch : Simd::kBytes));
-                }
-                move<kBlocks>(from + k * kSrc, to + k * kDst, pitch, index);
             }
-            for (; k < bytes; k += kLane) {
-                if (k + kLane > bytes) k = bytes - kLane;  // part of the block before again
-                move<1>(from + k * kSrc, to + k * kDst, pitch, index);
+            interleave_lanes<Simd, width>(x);
+#pragma GCC unroll 16
+            for (int k = 0; k < kPerLane; ++k) {
+                if constexpr (deal) {
+                    Simd::template store_lanes<1>(dst + stream(k, 0), x[k], 0);
+                    if constexpr (kLanes == 2) Simd::template store_lanes<1>(dst + stream(k, 1), x[k], 1);
+                } else {
+                    Simd::store(dst + record(k), x[k]);
+                }
             }
         }
     }
 };
 
+// `count` streams where records are shorter than a lane; 0: as many as `streams` says.
+template <class Simd, int width, int count, bool deal>
+struct AnyRecords {
+    using Vector = typename Simd::Vector;
+    static constexpr int kStreams = count;
+    static constexpr std::int64_t kStep = Simd::kBytes;
+    static constexpr bool kPadded = count != 0;  // records end inside a lane
+    static constexpr int kPerLane = 16 / width;
+    static_assert(count < kPerLane && (count == 0 || 2 * count > kPerLane));
+
+    template <std::int64_t bytes>
+    static void move(const std::byte* src, std::byte* dst, std::int64_t pitch, int streams, Vector) {
+        constexpr int kBlocks = static_cast<int>(bytes / kWeaveLane);
+        if constexpr (kPadded) streams = count;
+        const std::int64_t record = streams * width;
+        const std::int64_t block = kPerLane * record;
+        for (int first = 0;; first += kPerLane) {
+            if (!kPadded && first + kPerLane > streams) first = streams - kPerLane;
+            Vector x[kPerLane];
+#pragma GCC unroll 16
+            for (int k = 0; k < kPerLane; ++k) {
+                const std::int64_t stream = kPadded && k >= count ? count - 1 : first + k;
+                const std::byte* const from = src + (deal ? k * record + first * width : stream * pitch);
+                if constexpr (kBlocks == 2 && !deal) {
+                    x[k] = Simd::load(from);
+                } else {
+                    x[k] = Simd::with_lane(Vector{}, Simd::lane(from), 0);
+                    if constexpr (kBlocks == 2) x[k] = Simd::with_lane(x[k], Simd::lane(from + block), 1);
+                }
+            }
+            interleave_lanes<Simd, width>(x);
+            if constexpr (deal) {
+#pragma GCC unroll 16
+                for (int k = 0; k < (kPadded ? count : kPerLane); ++k) {
+                    std::byte* const to = dst + (first + k) * pitch;
+                    if constexpr (kBlocks == 2) {
+                        Simd::store(to, x[k]);
+                    } else {
+                        Simd::template store_lanes<1>(to, x[k], 0);
+                    }
+                }
+            } else {
+#pragma GCC unroll 2
+                for (int lane = 0; lane < kBlocks; ++lane) {
+#pragma GCC unroll 16
+                    for (int k = 0; k < kPerLane; ++k) {
+                        Simd::template store_lanes<1>(dst + lane * block + k * record + first * width, x[k], lane);
+                    }
+                }
+            }
+            if (kPadded || first + kPerLane == streams) return;
+        }
+    }
+
+    // The last lane of every stream: of the records nothing else is read or written.
+    static void move_last(const std::byte* src, std::byte* dst, std::int64_t pitch) {
+        constexpr std::size_t kBlock = static_cast<std::size_t>(kPerLane * count * width);
+        std::byte stage[kBlock + 2 * kWeaveLane];
+        if constexpr (deal) {
+            std::memcpy(stage, src, kBlock);
+            std::memset(stage + kBlock, 0, kWeaveLane);
+            move<kWeaveLane>(stage, dst, pitch, count, Vector{});
+        } else {
+            move<kWeaveLane>(src, stage, pitch, count, Vector{});
+            std::memcpy(dst, stage, kBlock);
+        }
+    }
+};
+
+template <class Simd, class Records, bool deal>
+void weave_records(const std::byte* src, std::byte* dst, int streams, const GatherIndex* permutes, std::int64_t bytes,
+                   std::int64_t pitch, const KernelLoop& b, KernelStores stores) {
+    constexpr std::int64_t kStep = Records::kStep;
+    if constexpr (Records::kStreams != 0) streams = Records::kStreams;
+    // Asked for at once: half a line, since streams may begin inside lines.
+    constexpr std::int64_t kAsk = 32;
+    const std::int64_t src_scale = deal ? streams : 1;
+    const std::int64_t dst_scale = deal ? 1 : streams;
+    const auto index = Simd::splat(reinterpret_cast<const std::byte*>(permutes[0].byte), kWeaveLane);
+    // Long rows are asked for along their streams, of short ones some rows further on.
+    const std::int64_t all = bytes * streams;
+    const bool along = all >= 2 * kPrefetchBytes || b.extent == 1;
+    const std::int64_t rows_ahead = (kPrefetchBytes + all - 1) / all;
+    // What follows a padded record belongs to the next row, if there is one.
+    const bool goes_on = deal ? b.src_rows == nullptr && b.src_stride >= kWeaveLane : b.dst_stride == all;
+    for (std::int64_t j = 0; j < b.extent; ++j) {
+        const std::byte* from = src + b.src_at(j);
+        std::byte* to = dst + j * b.dst_stride;
+        const std::int64_t ahead = along ? kPrefetchBytes / streams * src_scale : b.src_ahead(j + rows_ahead) - b.src_at(j);
+        const bool ends = Records::kPadded && !(goes_on && j + 1 < b.extent);
+        const std::int64_t end = ends ? bytes - 1 : bytes;
+        std::int64_t k = 0;
+        for (; k + kStep <= end; k += kStep) {
+            const bool asks = kStep % kAsk == 0 || k % kAsk == 0;
+            for (int s = 0; asks && stores.prefetch && s < streams; ++s) {
+                __builtin_prefetch(from + ahead + k * src_scale + s * (deal ? kAsk : pitch));
+            }
+            for (int s = 0; asks && stores.claim && s < streams; ++s) {
+                __builtin_prefetch(to + k * dst_scale + s * (deal ? pitch : kAsk));
+            }
+            Records::template move<kStep>(from + k * src_scale, to + k * dst_scale, pitch, streams, index);
+        }
+        for (; k < bytes; k += kWeaveLane) {
+            if (k + kWeaveLane > bytes) k = bytes - kWeaveLane;  // part of the block before again
+            if constexpr (Records::kPadded) {
+                if (ends && k + kWeaveLane == bytes) {
+                    Records::move_last(from + k * src_scale, to + k * dst_scale, pitch);
+                    break;
+                }
+            }
+            Records::template move<kWeaveLane>(from + k * src_scale, to + k * dst_scale, pitch, streams, index);
+        }
+    }
+}
+
 // As the contract's weave, by ordinary stores.
 template <class Simd>
 void weave_lanes(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
                  std::int64_t bytes, std::int64_t pitch, KernelLoop b, KernelStores stores) noexcept {
-    const auto run = [&]<int w, int s>() {
-        if (deal) return LaneWeave<Simd, w, s, true>::rows(src, dst, permutes, bytes, pitch, b, stores);
-        LaneWeave<Simd, w, s, false>::rows(src, dst, permutes, bytes, pitch, b, stores);
+    const auto run = [&]<template <class, int, int, bool> class Records, int w, int count>() {
+        if (deal) {
+            weave_records<Simd, Records<Simd, w, count, true>, true>(src, dst, streams, permutes, bytes, pitch, b, stores);
+        } else {
+            weave_records<Simd, Records<Simd, w, count, false>, false>(src, dst, streams, permutes, bytes, pitch, b, stores);
+        }
     };
     switch (width * 16 + streams) {
-        case 16 + 2: return run.template operator()<1, 2>();
-        case 16 + 4: return run.template operator()<1, 4>();
-        case 16 + 8: return run.template operator()<1, 8>();
-        case 32 + 2: return run.template operator()<2, 2>();
-        case 32 + 4: return run.template operator()<2, 4>();
-        default: return run.template operator()<4, 2>();
+        case 16 + 2: return run.template operator()<ShortRecords, 1, 2>();
+        case 16 + 4: return run.template operator()<ShortRecords, 1, 4>();
+        case 16 + 8: return run.template operator()<ShortRecords, 1, 8>();
+        case 16 + 9: return run.template operator()<AnyRecords, 1, 9>();
+        case 16 + 10: return run.template operator()<AnyRecords, 1, 10>();
+        case 16 + 11: return run.template operator()<AnyRecords, 1, 11>();
+        case 16 + 12: return run.template operator()<AnyRecords, 1, 12>();
+        case 16 + 13: return run.template operator()<AnyRecords, 1, 13>();
+        case 16 + 14: return run.template operator()<AnyRecords, 1, 14>();
+        case 16 + 15: return run.template operator()<AnyRecords, 1, 15>();
+        case 16 + 16: return run.template operator()<ShortRecords, 1, 16>();
+        case 32 + 2: return run.template operator()<ShortRecords, 2, 2>();
+        case 32 + 4: return run.template operator()<ShortRecords, 2, 4>();
+        case 32 + 5: return run.template operator()<AnyRecords, 2, 5>();
+        case 32 + 6: return run.template operator()<AnyRecords, 2, 6>();
+        case 32 + 7: return run.template operator()<AnyRecords, 2, 7>();
+        case 32 + 8: return run.template operator()<ShortRecords, 2, 8>();
+        case 32 + 16: return run.template operator()<LongRecords, 2, 16>();
+        case 64 + 2: return run.template operator()<ShortRecords, 4, 2>();
+        case 64 + 3: return run.template operator()<AnyRecords, 4, 3>();
+        case 64 + 4: return run.template operator()<ShortRecords, 4, 4>();
+        case 64 + 8: return run.template operator()<LongRecords, 4, 8>();
+        case 64 + 16: return run.template operator()<LongRecords, 4, 16>();
+        case 128 + 2: return run.template operator()<ShortRecords, 8, 2>();
+        case 128 + 4: return run.template operator()<LongRecords, 8, 4>();
+        case 128 + 8: return run.template operator()<LongRecords, 8, 8>();
+        case 128 + 16: return run.template operator()<LongRecords, 8, 16>();
+        default: break;
+    }
+    switch (width) {
+        case 2: return run.template operator()<AnyRecords, 2, 0>();
+        case 4: return run.template operator()<AnyRecords, 4, 0>();
+        default: return run.template operator()<AnyRecords, 8, 0>();
     }
 }
 

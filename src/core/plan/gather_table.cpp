@@ -196,6 +196,7 @@ std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams
     std::vector<GatherIndex> permutes(2);
     if (vector_bytes < kLine) {
         const std::int64_t group = vector_bytes / streams;  // bytes
+        if (group * streams < vector_bytes || group < width) return permutes;  // it uses none
         for (std::int64_t byte = 0; byte < vector_bytes; ++byte) {
             const std::int64_t in_group = byte % group;
             const std::int64_t from = (in_group / width * streams + byte / group) * width + in_group % width;
