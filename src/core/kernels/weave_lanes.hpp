@@ -32,7 +32,7 @@ struct ShortRecords {
     static_assert(width * count <= kWeaveLane);
 
     // A lane of every stream, or two; `index` groups what is dealt out.
-    template <std::int64_t bytes>
+    template <std::int64_t bytes, bool>
     static void move(const std::byte* src, std::byte* dst, std::int64_t pitch, int, Vector index) {
         constexpr bool kTwo = bytes > kWeaveLane;
         const auto lane_of = [&](int stream, int block, std::int64_t separate) {
@@ -78,7 +78,7 @@ struct LongRecords {
     static constexpr std::int64_t kRecord = width * count;
     static_assert(kRecord % Simd::kBytes == 0);
 
-    template <std::int64_t bytes>
+    template <std::int64_t bytes, bool>
     static void move(const std::byte* src, std::byte* dst, std::int64_t pitch, int, Vector) {
 #pragma GCC unroll 8
         for (int part = 0; part < kRecord / Simd::kBytes; ++part) {
@@ -118,7 +118,8 @@ struct AnyRecords {
     static constexpr int kPerLane = 16 / width;
     static_assert(count < kPerLane && (count == 0 || 2 * count > kPerLane));
 
-    template <std::int64_t bytes>
+    // `ends`: nothing is read or written behind the last record.
+    template <std::int64_t bytes, bool ends>
     static void move(const std::byte* src, std::byte* dst, std::int64_t pitch, int streams, Vector) {
         constexpr int kBlocks = static_cast<int>(bytes / kWeaveLane);
         if constexpr (kPadded) streams = count;
@@ -133,6 +134,8 @@ struct AnyRecords {
                 const std::byte* const from = src + (deal ? k * record + first * width : stream * pitch);
                 if constexpr (kBlocks == 2 && !deal) {
                     x[k] = Simd::load(from);
+                } else if (kPadded && ends && deal && k == kPerLane - 1) {
+                    x[k] = Simd::with_lane(Vector{}, load_last(from), 0);
                 } else {
                     x[k] = Simd::with_lane(Vector{}, Simd::lane(from), 0);
                     if constexpr (kBlocks == 2) x[k] = Simd::with_lane(x[k], Simd::lane(from + block), 1);
@@ -154,7 +157,12 @@ struct AnyRecords {
                 for (int lane = 0; lane < kBlocks; ++lane) {
 #pragma GCC unroll 16
                     for (int k = 0; k < kPerLane; ++k) {
-                        Simd::template store_lanes<1>(dst + lane * block + k * record + first * width, x[k], lane);
+                        std::byte* const to = dst + lane * block + k * record + first * width;
+                        if (kPadded && ends && k == kPerLane - 1) {
+                            store_last(to, Simd::lane_of(x[k], lane));
+                        } else {
+                            Simd::template store_lanes<1>(to, x[k], lane);
+                        }
                     }
                 }
             }
@@ -162,18 +170,24 @@ struct AnyRecords {
         }
     }
 
-    // The last lane of every stream: of the records nothing else is read or written.
-    static void move_last(const std::byte* src, std::byte* dst, std::int64_t pitch) {
-        constexpr std::size_t kBlock = static_cast<std::size_t>(kPerLane * count * width);
-        std::byte stage[kBlock + 2 * kWeaveLane];
-        if constexpr (deal) {
-            std::memcpy(stage, src, kBlock);
-            std::memset(stage + kBlock, 0, kWeaveLane);
-            move<kWeaveLane>(stage, dst, pitch, count, Vector{});
-        } else {
-            move<kWeaveLane>(src, stage, pitch, count, Vector{});
-            std::memcpy(dst, stage, kBlock);
-        }
+private:
+    // A record as two parts of 8 bytes, which overlap.
+    static constexpr int kRecord = count * width;
+    static typename Simd::Lane load_last(const std::byte* from) {
+        std::uint64_t parts[2];
+        std::memcpy(&parts[0], from, 8);
+        std::memcpy(&parts[1], from + kRecord - 8, 8);
+        parts[1] >>= 8 * (16 - kRecord) & 63;
+        typename Simd::Lane lane;
+        std::memcpy(&lane, parts, sizeof lane);
+        return lane;
+    }
+    static void store_last(std::byte* to, typename Simd::Lane lane) {
+        std::uint64_t parts[2];
+        std::memcpy(parts, &lane, sizeof lane);
+        const std::uint64_t end = parts[0] >> (8 * (kRecord - 8) & 63) | parts[1] << (8 * (16 - kRecord) & 63);
+        std::memcpy(to, &parts[0], 8);
+        std::memcpy(to + kRecord - 8, &end, 8);
     }
 };
 
@@ -208,17 +222,15 @@ void weave_records(const std::byte* src, std::byte* dst, int streams, const Gath
             for (int s = 0; asks && stores.claim && s < streams; ++s) {
                 __builtin_prefetch(to + k * dst_scale + s * (deal ? pitch : kAsk));
             }
-            Records::template move<kStep>(from + k * src_scale, to + k * dst_scale, pitch, streams, index);
+            Records::template move<kStep, false>(from + k * src_scale, to + k * dst_scale, pitch, streams, index);
         }
         for (; k < bytes; k += kWeaveLane) {
             if (k + kWeaveLane > bytes) k = bytes - kWeaveLane;  // part of the block before again
-            if constexpr (Records::kPadded) {
-                if (ends && k + kWeaveLane == bytes) {
-                    Records::move_last(from + k * src_scale, to + k * dst_scale, pitch);
-                    break;
-                }
+            if (ends && k + kWeaveLane == bytes) {
+                Records::template move<kWeaveLane, true>(from + k * src_scale, to + k * dst_scale, pitch, streams, index);
+            } else {
+                Records::template move<kWeaveLane, false>(from + k * src_scale, to + k * dst_scale, pitch, streams, index);
             }
-            Records::template move<kWeaveLane>(from + k * src_scale, to + k * dst_scale, pitch, streams, index);
         }
     }
 }

@@ -34,7 +34,7 @@ struct Interleave final : StreamStrategy {
     }
     double cost(const Problem& problem) const override {
         const std::int64_t vector_bytes = problem.kernels().weave_bytes;
-        if (vector_bytes < kLine) return cost_by_lanes(vector_bytes) * costs_of(problem.kernels()).weave;
+        if (vector_bytes < kLine) return cost_by_lanes(problem) * costs_of(problem.kernels()).weave;
         const double rounds = std::countr_zero(static_cast<unsigned>(streams));
         double cycles = waste_of(vector_bytes) * (1.5 + rounds) / kLine;
         // Short rows that end inside a vector cannot be streamed line by line, but by way of a stage.
@@ -104,10 +104,11 @@ private:
     // As kernels/weave_lanes.hpp moves records, whose kinds differ in how many lanes are read and written for so many permutes.
     // (Emerald Rapids, AVX2, one thread, in the first-level cache, without the time of a copy: four streams of 4 bytes 0.03 cycles
     // a byte, eight 0.055, three 0.06, twelve of a byte 0.085, five of 4 bytes 0.115; 7 to 9 cycles a row besides.)
-    double cost_by_lanes(std::int64_t lane) const {
-        constexpr double kRowCycles = 8;
+    double cost_by_lanes(const Problem& problem) const {
         constexpr double kLong = 1.5;
         constexpr double kAny = 1.5;
+        constexpr double kLastLane = 1.5;  // of records of several lanes: as much as three quarters of two
+        const std::int64_t lane = problem.kernels().weave_bytes;
         const double group_cycles = deals ? 6 : 7;  // of a lane of every record, with two of each stream
         const auto of_lane = static_cast<double>(lane / itemsize);
         const auto record = static_cast<double>(streams * itemsize);
@@ -115,12 +116,20 @@ private:
         const double groups = std::ceil(record / static_cast<double>(lane));
         const double moved = any ? groups * of_lane : static_cast<double>(streams);
         const double rounds = std::log2(std::min(moved, of_lane));
-        const double moves = waste_of(lane) * moved / static_cast<double>(streams) * (1.5 + rounds) / kLine;
-        return moves * (any                                  ? kAny
-                        : record > static_cast<double>(lane) ? kLong
-                                                             : 1) +
-               (any && groups > 1 ? groups * group_cycles / (2 * of_lane * record) : 0) +
-               kRowCycles / (static_cast<double>(a.extent) * record);
+        double waste = waste_of(lane);
+        if (any && groups > 1 && problem.kernels().vector_bytes > lane) {
+            const std::int64_t bytes = a.extent * itemsize;
+            const auto lanes = static_cast<double>((bytes % (2 * lane) + lane - 1) / lane);
+            waste += lanes * (kLastLane - 1) * static_cast<double>(lane) / static_cast<double>(bytes);
+        }
+        const double moves = moved / static_cast<double>(streams) * (1.5 + rounds) / kLine;
+        const double besides = any && groups > 1 ? groups * group_cycles / (2 * of_lane * record) : 0;
+        const double row_cycles = any ? 14 : 8;
+        return waste * (moves * (!any && groups == 1 ? 1
+                                 : any               ? kAny
+                                                     : kLong) +
+                        besides) +
+               row_cycles / (static_cast<double>(a.extent) * record);
     }
 };
 
