@@ -83,12 +83,10 @@ private:
         const std::int64_t record = streams * itemsize;
         if (itemsize == lane || (record <= lane / 2 && !power_of_two(streams))) return false;
         if (record < lane && power_of_two(streams)) return true;
-        // Vectors of a line make tiles that are as fast; shorter ones do of what is dealt out to many streams.
+        // Longer ones are left to tiles where those are as fast: of vectors of a line, and of what is dealt out to many streams.
         const bool wide_tiles = problem.kernels().vector_bytes == kLine;
-        const std::int64_t longest = wide_tiles || (deals && streams == kMostStreams) ? lane
-                                     : deals                                          ? kLine
-                                                                                      : kMostStreams * lane;
-        return record <= longest && (problem.context.near || read_run() >= kLongRun);
+        if (record > lane && (wide_tiles || (deals && (record > kLine || streams == kMostStreams)))) return false;
+        return problem.context.near || read_run() >= kLongRun;
     }
     // Bytes of the source that a row of the destination reads in one piece, or all rows.
     std::int64_t read_run() const {
@@ -105,8 +103,7 @@ private:
     // (Emerald Rapids, AVX2, one thread, in the first-level cache, without the time of a copy: four streams of 4 bytes 0.03 cycles
     // a byte, eight 0.055, three 0.06, twelve of a byte 0.085, five of 4 bytes 0.115; 7 to 9 cycles a row besides.)
     double cost_by_lanes(const Problem& problem) const {
-        constexpr double kLong = 1.5;
-        constexpr double kAny = 1.5;
+        constexpr double kLonger = 1.5;  // than a lane, or no power of two
         constexpr double kLastLane = 1.5;  // of records of several lanes: as much as three quarters of two
         const std::int64_t lane = problem.kernels().weave_bytes;
         const double group_cycles = deals ? 6 : 7;  // of a lane of every record, with two of each stream
@@ -125,10 +122,7 @@ private:
         const double moves = moved / static_cast<double>(streams) * (1.5 + rounds) / kLine;
         const double besides = any && groups > 1 ? groups * group_cycles / (2 * of_lane * record) : 0;
         const double row_cycles = any ? 14 : 8;
-        return waste * (moves * (!any && groups == 1 ? 1
-                                 : any               ? kAny
-                                                     : kLong) +
-                        besides) +
+        return waste * (moves * (any || groups > 1 ? kLonger : 1) + besides) +
                row_cycles / (static_cast<double>(a.extent) * record);
     }
 };
