@@ -500,24 +500,28 @@ TEST_CASE_FIXTURE(Checker, "few streams are woven and dealt") {
                             const std::int64_t src_row = deal ? bytes * streams : apart_row;
                             const std::int64_t dst_row = deal ? apart_row : bytes * streams;
                             const KernelLoop b{rows, src_row + 16, dst_row + gap};
-                            // Of the source nothing else is there to be read.
-                            const std::vector<std::byte> all(src, src + (rows - 1) * b.src_stride + src_row);
-                            kernels_.weave(all.data(), room.dst(), width, streams, deal, permutes.data(), bytes, pitch, b,
-                                           stores);
+                            // At the same place of a line, and behind it nothing is there to be read.
+                            const std::int64_t before = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(src) % 64);
+                            const std::int64_t bytes_read = (rows - 1) * b.src_stride + src_row;
+                            std::vector<std::byte> all(static_cast<std::size_t>(before + bytes_read));
+                            std::copy(src, src + bytes_read, all.begin() + before);
+                            const std::byte* const from = all.data() + before;
+                            kernels_.weave(from, room.dst(), width, streams, deal, permutes.data(), bytes, pitch, b, stores);
                             for (std::int64_t j = 0; j < rows; ++j) {
                                 for (std::int64_t k = 0; k < steps; ++k) {
                                     for (std::int64_t s = 0; s < streams; ++s) {
                                         const std::int64_t woven = (k * streams + s) * width;
                                         const std::int64_t apart = s * pitch + k * width;
                                         put(room, j * b.dst_stride + (deal ? apart : woven),
-                                            all.data() + j * b.src_stride + (deal ? woven : apart), width);
+                                            from + j * b.src_stride + (deal ? woven : apart), width);
                                     }
                                 }
                             }
                         },
                         "weave", {width, streams, steps, deal, rows, gap});
                 };
-                for (const std::int64_t steps : {vector / width, vector / width + 1, std::int64_t{200 / width + 3}}) {
+                for (const std::int64_t steps :
+                     {vector / width, vector / width + 1, std::int64_t{200 / width + 3}, std::int64_t{1000 / width}}) {
                     for (const KernelStores stores : all_stores()) {
                         if (stores.nontemporal && !lines) continue;
                         weave(steps, 1, 0, stores);

@@ -272,8 +272,8 @@ struct Kernels {
                    KernelStores stores) noexcept;
     // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least weave_bytes) bytes each, elements of `width`
     // bytes, or with `deal` deals one out to as many; the separate streams lie `pitch` apart. weave_permutes
-    // (plan/gather_table.hpp) makes the `permutes`. b.extent times. Where weave_bytes is less than a line: 2 to 16 streams, a power
-    // of two or of more than half as many bytes together, of a width less than that; nothing is streamed.
+    // (plan/gather_table.hpp) makes the `permutes`. b.extent times. Where weave_bytes is less than a line: `width` is less than
+    // it, any number of 2 to 16 streams whose elements together are more than half of it, else a power of two; nothing is streamed.
     void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
                   std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept;
     std::int64_t weave_bytes;  // of a vector: a line, or 16

@@ -227,7 +227,8 @@ void weave_records(const std::byte* src, std::byte* dst, int streams, const Gath
         for (; k < bytes; k += kWeaveLane) {
             if (k + kWeaveLane > bytes) k = bytes - kWeaveLane;  // part of the block before again
             if (ends && k + kWeaveLane == bytes) {
-                Records::template move<kWeaveLane, true>(from + k * src_scale, to + k * dst_scale, pitch, streams, index);
+                Records::template move<kWeaveLane, Records::kPadded>(from + k * src_scale, to + k * dst_scale, pitch, streams,
+                                                                     index);
             } else {
                 Records::template move<kWeaveLane, false>(from + k * src_scale, to + k * dst_scale, pitch, streams, index);
             }
