@@ -274,6 +274,7 @@ def test_windows_of_any_axis_are_one_pass():
         (TypeError, lambda f: f("roll", None), ["shift", "NoneType"]),
         (np.exceptions.AxisError, lambda f: f("roll", 1, (0, 7)), ["axis (7)"]),
         (ValueError, lambda f: f("tile", (2, -1)), ["reps (2, -1)", "-1"]),
+        (ValueError, lambda f: f("tile", [2] * 65), ["reps (2, 2,", "65 counts", "64 dimensions"]),
         (ValueError, lambda f: f("tile", (2**40, 2**40)), ["63 bits"]),
         (ValueError, lambda f: f("repeat_elements", -1, 0), ["repeats -1"]),
         (ValueError, lambda f: f("repeat_elements", [1, 2, 3], 0), ["repeats", "data.shape[0] (2)", "3"]),

@@ -28,7 +28,12 @@ public:
     explicit TileStep(Axes reps) : reps_(std::move(reps)) {
         const auto* one = std::get_if<std::int64_t>(&reps_);
         counts_ = one != nullptr ? Dims{*one} : std::get<Dims>(reps_);
-        check_repeats(counts_, "reps", to_string(to_value(reps_)));
+        const std::string text = to_string(to_value(reps_));
+        if (counts_.size() > kMaxRank) {
+            throw ValueError("reps " + text + " has " + std::to_string(counts_.size()) + " counts, but at most " +
+                             std::to_string(kMaxRank) + " dimensions are possible");
+        }
+        check_repeats(counts_, "reps", text);
     }
 
     std::string name() const override { return "tile"; }
