@@ -1,14 +1,13 @@
 """Builds the extension as one of CMake's presets does, and runs the quick Python tests on that build, but for
 those that start other programs.
 
-    python scripts/check_extension.py asan-ubsan|clang|lto [ARGUMENTS OF PYTEST]
+    python scripts/check_extension.py asan-ubsan|clang [ARGUMENTS OF PYTEST]
 
 The package is laid out in build/PRESET/package: the Python files of the source tree beside that extension.
 
 asan-ubsan also runs the C++ tests, but under one of the two AVX-512 instruction sets, and with scalar kernels only
 those of kernels. Its Python runs with the sanitizers' runtime preloaded; the tests marked `unsanitized` are left out:
-what they ask for that runtime itself prevents. clang's build has one thread, the others two. lto only builds: its
-linker compares the types of all files.
+what they ask for that runtime itself prevents. clang's build has one thread, the other two.
 """
 
 import os
@@ -68,15 +67,13 @@ def sanitizer_environment(folder: Path) -> dict[str, str]:
 
 def main() -> int:
     preset, *arguments = sys.argv[1:] or ["none"]
-    if preset not in ("asan-ubsan", "clang", "lto"):
+    if preset not in ("asan-ubsan", "clang"):
         print(__doc__, file=sys.stderr)
         return 2
     if preset == "clang" and shutil.which("clang++") is None:
         print("clang++ is absent: its build of the extension was not tested")
         return 0
     folder = build(preset)
-    if preset == "lto":
-        return 0
     environment = {
         **os.environ,
         "PYTHONPATH": str(lay_out_package(folder)),

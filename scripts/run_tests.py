@@ -26,7 +26,7 @@ LAST = f"{PROGRAMS} docstrings help ir_* seen signatures torch_integration*"
 OBJECTS = (
     "array_api bounded_messages chain_pickle data_type dlpack errors fork_* format_tags hints hostile_arguments import "
     "isa_options keywords memory memory_desc* memory_dlpack memory_ex* onednn_out_of_memory onednn_spelling "
-    "out_of_memory pickle pool profile runtime verbose"
+    "openmp_binding out_of_memory pickle pool profile runtime verbose"
 )
 
 

@@ -5,12 +5,16 @@ import dask.array as da
 import ml_dtypes
 import numpy as np
 import strategies as some
+from hypothesis import settings
 from hypothesis import strategies as st
 from oracle import assert_same
 
 DTYPES = [
     np.dtype(t) for t in (some.NESTED, "?", "u1", "f2", "i4", "f8", "c16", "M8[ns]", "S5", ">i4", ml_dtypes.bfloat16)
 ]
+
+# A graph takes dask many times as long as the calls in it.
+fewer_examples = settings(max_examples=max(10, settings.default.max_examples // 3))
 
 
 @st.composite

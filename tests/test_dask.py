@@ -11,11 +11,12 @@ import dnnmove as dm
 
 da = pytest.importorskip("dask.array")
 
-from chunked_arrays import check, chunked  # noqa: E402  (behind the skip)
+from chunked_arrays import check, chunked, fewer_examples  # noqa: E402  (behind the skip)
 
 from dnnmove import dask as dd  # noqa: E402
 
 
+@fewer_examples
 @given(chunked(min_dims=0), st.data())
 def test_steps_that_arrange_axes(case, data):
     x, lazy, _ = case
@@ -53,6 +54,7 @@ def test_steps_that_arrange_axes(case, data):
         )
 
 
+@fewer_examples
 @given(chunked(divisible=True), st.data())
 def test_steps_that_regroup_elements(case, data):
     x, lazy, axis = case
@@ -74,6 +76,7 @@ def test_steps_that_regroup_elements(case, data):
         check(dd.unfold(lazy, at, window, 2), dm.unfold(x, axis, window, 2))
 
 
+@fewer_examples
 @given(st.sampled_from([1, 2, 3]), st.data())
 def test_steps_on_images(block, data):
     n, c, h, w = (data.draw(st.integers(0, 3)) for _ in range(4))
@@ -90,6 +93,7 @@ def test_steps_on_images(block, data):
         check(getattr(dd, name)(lazy(wide), block), getattr(dm, name)(wide, block))
 
 
+@fewer_examples
 @given(chunked(divisible=True), st.data())
 def test_shuffles(case, data):
     x, lazy, axis = case
@@ -100,6 +104,7 @@ def test_shuffles(case, data):
     check(dd.shuffle_channels(lazy, at, size), oracle.shuffle_channels(x, axis, size))
 
 
+@fewer_examples
 @given(chunked(min_dims=0), st.data())
 def test_transpose(case, data):
     x, lazy, _ = case
@@ -110,6 +115,7 @@ def test_transpose(case, data):
     assert result.chunks == tuple(lazy.chunks[axis] for axis in order)
 
 
+@fewer_examples
 @given(chunked(divisible=True), st.data())
 def test_splits(case, data):
     x, lazy, axis = case
@@ -123,6 +129,7 @@ def test_splits(case, data):
         check(part, expected)
 
 
+@fewer_examples
 @given(chunked(min_dims=0), st.data())
 def test_broadcast(case, data):
     x, lazy, _ = case
@@ -140,6 +147,7 @@ def test_broadcast(case, data):
     check(dd.broadcast(lazy, [2, *ones], mode="bidirectional"), oracle.broadcast(x, [2, *ones], mode="bidirectional"))
 
 
+@fewer_examples
 @given(chunked(min_dims=0), st.data())
 def test_stack(case, data):
     x, lazy, _ = case
@@ -149,6 +157,7 @@ def test_stack(case, data):
     check(dd.stack((lazy,), axis), dm.stack([x], axis))
 
 
+@fewer_examples
 @given(chunked(), st.data())
 def test_concat(case, data):
     x, lazy, _ = case

@@ -15,7 +15,7 @@ import dnnmove as dm
 da = pytest.importorskip("dask.array")
 
 import dask  # noqa: E402  (behind the skip)
-from chunked_arrays import check, chunked  # noqa: E402
+from chunked_arrays import check, chunked, fewer_examples  # noqa: E402
 from dask.base import key_split  # noqa: E402
 
 from dnnmove import dask as dd  # noqa: E402
@@ -33,6 +33,7 @@ def padded(x, widths, mode):
     return np.asarray(np.append(opaque, np.zeros(1, opaque.dtype))[moved]).view(x.dtype)
 
 
+@fewer_examples
 @given(chunked(min_dims=0), st.sampled_from(MODES), st.data())
 def test_pad(case, mode, data):
     x, lazy, _ = case
@@ -93,6 +94,7 @@ def ordinary(x):
     return np.where(np.isfinite(x.astype("f4")), x, x.dtype.type(1))
 
 
+@fewer_examples
 @given(chunked(), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.data())
 def test_convert(case, source, target, data):
     _, lazy, _ = case
@@ -107,6 +109,7 @@ def test_convert(case, source, target, data):
     check(dd.convert(lazy, target, factors, -factors, axis), dm.convert(x, target, factors, -factors, axis))
 
 
+@fewer_examples
 @given(chunked(min_dims=0))
 def test_byteswap(case):
     x, lazy, _ = case
@@ -114,6 +117,7 @@ def test_byteswap(case):
     check(dd.byteswap(dd.byteswap(lazy)), x)
 
 
+@fewer_examples
 @given(chunked(), st.data())
 def test_names_of_the_array_api(case, data):
     x, lazy, _ = case

@@ -58,12 +58,12 @@ def onednn(prefix: Path, origin: str) -> Package:
     )
 
 
-def packages(folder: Path, onednn_prefix: Path | None) -> list[Package]:
+def packages(folder: Path, onednn_prefix: Path | None, lto: bool) -> list[Package]:
     """All packages of the channel, with their files laid out under `folder`."""
     stage = folder / "stage"
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
-    found = [*machine.python(stage), *machine.compilers(stage)]
+    found = [*machine.python(stage), *machine.compilers(stage, lto)]
     found += [
         wheels.package(wheel, stage) for wheel in wheels.download([*BUILD, *RUN, *TEST, *DEMO], folder / "wheels")
     ]
@@ -74,11 +74,11 @@ def packages(folder: Path, onednn_prefix: Path | None) -> list[Package]:
     return found
 
 
-def make(folder: Path, onednn_prefix: Path | None = None) -> Path:
-    """Make the channel in `folder`/channel and say what is in it."""
+def make(folder: Path, onednn_prefix: Path | None = None, lto: bool = False) -> Path:
+    """Make the channel in `folder`/channel and say what is in it; with `lto`, its compilers optimise at link time."""
     channel = folder / "channel"
     shutil.rmtree(channel, ignore_errors=True)
-    made = packages(folder, onednn_prefix)
+    made = packages(folder, onednn_prefix, lto)
     for package in made:
         package.make(channel)
     for part in ("bld", ".tmp"):

@@ -56,17 +56,17 @@ def python(stage: Path) -> list[Package]:
     ]
 
 
-def compiler() -> list[str]:
-    """The machine's C and C++ compilers."""
-    found = [shutil.which("gcc"), shutil.which("g++")]
-    if None in found:
-        raise SystemExit("gcc and g++ are needed")
-    return [str(path) for path in found]
+def tool(name: str) -> str:
+    """A program of the machine's compiler."""
+    found = shutil.which(name)
+    if found is None:
+        raise SystemExit(f"{name} is needed")
+    return found
 
 
 def gcc_version() -> str:
     """As in 12.2.0."""
-    return subprocess.check_output([compiler()[1], "-dumpfullversion"], text=True).strip()
+    return subprocess.check_output([tool("g++"), "-dumpfullversion"], text=True).strip()
 
 
 def glibc_version() -> str:
@@ -76,7 +76,7 @@ def glibc_version() -> str:
 
 def file_of_gcc(name: str) -> Path:
     """The library that the compiler links programs with."""
-    found = subprocess.check_output([compiler()[1], f"-print-file-name={name}"], text=True).strip()
+    found = subprocess.check_output([tool("g++"), f"-print-file-name={name}"], text=True).strip()
     return Path(found).resolve(strict=True)
 
 
@@ -111,29 +111,39 @@ CMAKE_ARGS = (
     " -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=BOTH -DCMAKE_FIND_ROOT_PATH=$PREFIX -DCMAKE_INSTALL_PREFIX=$PREFIX"
     " -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_PROGRAM_PATH=$BUILD_PREFIX/bin;$PREFIX/bin"
 )
-ACTIVATE = f"""\
-# The machine's compilers under conda-forge's names, with the flags of conda-forge's.
+# With link-time optimisation the linker compares the types of all files: two that share a name are an error.
+LTO_CXXFLAGS = " -Wodr -Werror=odr -Wlto-type-mismatch -Werror=lto-type-mismatch"
+LTO_CMAKE_ARGS = " -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON"
+
+
+def activation(lto: bool) -> str:
+    """What the compilers' package has the build's shell read."""
+    return f"""\
+# The machine's compilers under conda-forge's names, with the flags of conda-forge's and, where asked for, those of LTO.
 export CC="$CONDA_PREFIX/bin/x86_64-conda-linux-gnu-cc" CXX="$CONDA_PREFIX/bin/x86_64-conda-linux-gnu-c++"
 if [ "${{CONDA_BUILD:-0}}" = 1 ]; then
-    export CXXFLAGS="{CXXFLAGS}"
-    export CFLAGS="${{CXXFLAGS#* }}"
+    export CXXFLAGS="{CXXFLAGS}{LTO_CXXFLAGS if lto else ""}"
+    export CFLAGS="{CXXFLAGS.partition(" ")[2]}"
     export LDFLAGS="{LDFLAGS}"
-    export CMAKE_ARGS="{CMAKE_ARGS}"
+    export CMAKE_ARGS="{CMAKE_ARGS}{LTO_CMAKE_ARGS if lto else ""}"
     export CMAKE_PREFIX_PATH="$PREFIX"
 fi
 """
 
 
-def compilers(stage: Path) -> list[Package]:
-    """What compiler('cxx') and stdlib('c') ask for."""
+def compilers(stage: Path, lto: bool = False) -> list[Package]:
+    """What compiler('cxx') and stdlib('c') ask for; with `lto`, a compiler that optimises at link time."""
     version, glibc = gcc_version(), glibc_version()
     files = stage / "gxx_linux-64"
     (files / "bin").mkdir(parents=True)
-    for program, name in zip(compiler(), ("cc", "c++"), strict=True):
-        (files / "bin" / f"x86_64-conda-linux-gnu-{name}").symlink_to(program)
+    programs = {"cc": "gcc", "c++": "g++"}
+    if lto:
+        programs |= {name: name for name in ("gcc-ar", "gcc-ranlib")}
+    for name, program in programs.items():
+        (files / "bin" / f"x86_64-conda-linux-gnu-{name}").symlink_to(tool(program))
     activate = files / "etc" / "conda" / "activate.d" / "activate-gxx_linux-64.sh"
     activate.parent.mkdir(parents=True)
-    activate.write_text(ACTIVATE)
+    activate.write_text(activation(lto))
     # rattler-build tells by the files of the sysroot what every system has.
     sysroot = stage / "sysroot_linux-64" / "x86_64-conda-linux-gnu" / "sysroot" / "lib64"
     sysroot.mkdir(parents=True)
