@@ -10,6 +10,8 @@
 
 namespace dnnmove {
 
+class LostTime;
+
 // One thread's part in a call.
 class Participant {
 public:
@@ -68,16 +70,25 @@ public:
 private:
     friend class Participant;
     struct Worker;
+    struct Ending;
 
     // On this thread only, as one chunk.
     static void run_alone(Body body, void* context) noexcept;
     void reserve(Participant::Job& job, std::size_t wanted) noexcept;
-    bool start_worker() noexcept;
-    void serve(Worker& worker) noexcept;
-    void note_wake_time(std::int64_t seen) noexcept;
     void finish(Participant::Job& job) noexcept;
+    static std::uint32_t take_back(Participant::Job& job, Ending& ending) noexcept;
+    static void wait(Participant::Job& job, Ending& ending, std::uint32_t pending) noexcept;
+    void book(Participant::Job& job, const Ending& ending) noexcept;
     static void release(Participant::Job& job, std::size_t begin) noexcept;
+    void note_wake_time(std::int64_t seen) noexcept;
+
+    // pool_worker.cpp
+    bool start_worker() noexcept;
     static void* thread_main(void* argument) noexcept;
+    void serve(Worker& worker) noexcept;
+    std::uint32_t spin(Worker& worker, LostTime& time) const noexcept;
+    std::uint32_t sleep(Worker& worker) const noexcept;
+    std::int64_t work(Worker& worker, std::int64_t idle_since) noexcept;
 
     const std::size_t max_workers_;
     std::atomic<std::size_t> count_{0};
