@@ -47,6 +47,8 @@ def test_pad(case, mode, data):
         if x.ndim:
             one = [(0, 0)] * (x.ndim - 1) + [widths[-1]]
             check(dd.pad(lazy, {-1: widths[-1]}, mode), padded(x, one, mode))
+        else:
+            check(dd.pad(lazy, (), mode), x)
 
 
 @pytest.mark.parametrize(("dtype", "value"), [("u1", 7), ("f4", -0.0), ("M8[s]", np.datetime64("2020-02-03T04:05:06"))])

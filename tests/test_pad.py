@@ -208,6 +208,34 @@ def test_widths_by_axis_where_no_branch_is_left():
     assert chain.pad({0: 1}).build()(np.zeros((0, 3), "i4")) == ()
 
 
+def test_widths_by_axis_of_the_branches_that_are_padded():
+    x = np.arange(12).reshape(2, 6)
+    parts = dm.Chain.of(x).split(1, 2)
+    flat = parts.branch(0).flatten().branch(1)  # the other branch has one axis
+    for widths in ({-1: 1}, {0: (2, 0)}):
+        expected = np.pad(x[:, 3:], [(2, 0), (0, 0)] if 0 in widths else [(0, 0), (1, 1)])
+        left, right = flat.pad(widths).build()(x)
+        assert_same(left, x[:, :3].ravel())
+        assert_same(right, expected)
+    deep = parts.branch(1).expand_dims(0)
+    assert_same(deep.pad({2: 1}).build()(x)[1], np.pad(x[None, :, 3:], [(0, 0), (0, 0), (1, 1)]))
+    assert_same(parts.pad({0: 1}).build()(x)[0], np.pad(x[:, :3], [(1, 1), (0, 0)]))
+
+
+def test_widths_by_axis_of_branches_of_unlike_dimensions(errors_name):
+    unlike = dm.Chain.of(np.zeros((2, 6), "i4")).split(1, 2).branch(0).flatten().branch(None)
+    words = "names axes of branches 0 and 1", "1 and 2: branch(i) chooses one"
+    errors_name(ValueError, lambda: unlike.pad({-1: 1}), "step 5 (pad): pad_width ({-1: 1})", *words)
+    assert [desc.dims for desc in unlike.pad(1).dst_descs] == [(8,), (4, 5)]
+
+
+def test_no_axes():
+    x = np.array(3, "i4")
+    for widths in ((), {}):
+        assert_same(dm.pad(x, widths), x)
+        assert_same(dm.Chain.of(x).pad(widths).build()(x), x)
+
+
 def test_widths_beyond_the_axis_go_on():
     for length in (1, 2, 3, 5):
         x = np.arange(length, dtype="i4")

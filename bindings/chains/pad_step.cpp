@@ -166,6 +166,21 @@ void check_constant(const std::string& mode, PyObject* value) {
     throw ValueError("constant_value (" + short_repr(value) + ") is for mode 'constant', not for '" + mode + "'");
 }
 
+// Of those that the step applies to, whose axes `dict` names.
+std::size_t ndim_of_branches(const Chain& before, PyObject* dict) {
+    const chain::Level& level = *before.steps.levels().back();
+    const auto [begin, end] = level.active;
+    if (begin == end) return before.src.layout.ndim();  // a split into no parts leaves none: then any widths will do
+    const std::size_t ndim = level.shapes[begin].size();
+    for (std::size_t i = begin + 1; i < end; ++i) {
+        if (level.shapes[i].size() == ndim) continue;
+        throw ValueError("pad_width (" + short_repr(dict) + ") names axes of branches " + std::to_string(begin) + " and " +
+                         std::to_string(i) + ", which must have as many dimensions, but have " + std::to_string(ndim) +
+                         " and " + std::to_string(level.shapes[i].size()) + ": branch(i) chooses one");
+    }
+    return ndim;
+}
+
 PyObject* chain_pad(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
     try {
         static const Signature signature("Chain.pad", "(self, pad_width, mode='constant', constant_value=0)");
@@ -174,9 +189,7 @@ PyObject* chain_pad(PyObject* self, PyObject* const* args, Py_ssize_t count, PyO
         return with_step(self, "pad", [&](const Chain& before) {
             const std::string mode = mode_of(values[1]);
             check_constant(mode, values[2]);
-            // A split into no parts leaves no branch; then any widths will do.
-            const std::vector<Dims>& shapes = before.steps.outputs();
-            const std::size_t ndim = shapes.empty() ? before.src.layout.ndim() : shapes.front().size();
+            const std::size_t ndim = PyDict_Check(values[0]) ? ndim_of_branches(before, values[0]) : 0;
             return chain::pad(parse_widths(values[0], ndim), mode, element_of(values[2], before.src.dtype));
         });
     } catch (...) {

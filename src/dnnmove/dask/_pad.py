@@ -104,7 +104,7 @@ def _pairs(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
         for axis, width in pad_width.items():
             forms[int(axis) % ndim] = width
     else:
-        forms = np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
+        forms = np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist() if ndim else []
     return [(int(before), int(after)) for before, after in (np.broadcast_to(np.asarray(w), (2,)) for w in forms)]
 
 

@@ -102,7 +102,7 @@ def _added(shape: Shape, axis: int, positions: Any) -> Fold:
 
 
 def _pad(shape: Shape, pad_width: Any, mode: str = "constant", constant_value: Any = 0) -> Iterator[Stage]:
-    several = isinstance(pad_width, tuple) and any(isinstance(width, tuple) for width in pad_width)
+    several = isinstance(pad_width, tuple) and all(isinstance(width, tuple) for width in pad_width)  # or () of no axes
     pairs: list[tuple[int, int]] = []
     for pair in pad_width if several else (pad_width,):
         pairs.append((pair, pair) if isinstance(pair, int) else (pair[0], pair[-1]))
