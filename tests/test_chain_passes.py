@@ -212,3 +212,13 @@ def test_branches_share_their_passes():
     assert built.passes == 2
     for result, part in zip(built(x), x, strict=True):
         np.testing.assert_array_equal(result, part.T.reshape(31, 37).T, strict=True)
+
+
+@pytest.mark.parametrize("step", [701, 702, 699, -701, 64])
+@pytest.mark.parametrize("start", [None, 3, -5])
+def test_places_far_apart_are_read_where_they_are(step, start):
+    """A diagonal of what is transposed, say: as boxes each place would be one of its own."""
+    x = data(700, 700).T
+    built = dm.Chain.of(x).flatten().index(np.s_[start::step]).build()
+    assert built.passes == 1
+    assert np.array_equal(built(x), x.ravel()[start::step])

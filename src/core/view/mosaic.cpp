@@ -63,6 +63,10 @@ constexpr std::size_t kMostBoxes = 8;  // instead of one box with a table of off
 // More runs than a few make boxes only if they are so long, in indices on average.
 constexpr std::size_t kFewRuns = 4;
 constexpr std::size_t kLongRun = 4;
+// Positions at least so far apart, and at most so many, are listed where they would be too many boxes: with an array between two
+// passes all positions would be written.
+constexpr std::int64_t kSparseStep = 16;
+constexpr std::int64_t kMostListed = std::int64_t{1} << 20;
 
 // The indices as runs of one step each; nothing where there are more than `limit`.
 std::optional<std::vector<Mosaic::Run>> runs_of(const Dims& indices, std::size_t limit) {
@@ -143,9 +147,9 @@ private:
     std::int64_t length_;
     // Once they are needed:
     std::vector<std::uint32_t> first_;  // by position: the last of the indices that names it
-    std::vector<std::uint32_t> next_;   // by index: the one before it that names the same position
-    std::vector<std::uint64_t> hit_;    // a bit for each index
-    Dims offsets_;                      // of those that are hit
+    std::vector<std::uint32_t> next_;  // by index: the one before it that names the same position
+    std::vector<std::uint64_t> hit_;  // a bit for each index
+    Dims offsets_;  // of those that are hit
 };
 
 }  // namespace
@@ -214,9 +218,17 @@ Mosaic Mosaic::swap_halves(std::size_t axis, std::int64_t low) const {
 }
 
 Mosaic Mosaic::take(std::size_t axis, std::int64_t begin, std::int64_t step, std::int64_t count) const {
-    Mosaic result = cut_out(axis, begin, step, count);
-    if (count != shape_[axis]) result.join();  // those of a whole axis are turned at most
-    return result;
+    try {
+        Mosaic result = cut_out(axis, begin, step, count);
+        if (count != shape_[axis]) result.join();  // those of a whole axis are turned at most
+        return result;
+    } catch (const TooManyBoxes&) {
+        // Boxes that would have a position each, as those of a diagonal: a list of them may be one.
+        if ((step > -kSparseStep && step < kSparseStep) || count > kMostListed) throw;
+    }
+    Dims indices(static_cast<std::size_t>(count));
+    for (std::int64_t k = 0; k < count; ++k) indices[static_cast<std::size_t>(k)] = begin + k * step;
+    return list(axis, indices);
 }
 
 std::vector<Mosaic> Mosaic::split(std::size_t axis, const Dims& lengths) const {
