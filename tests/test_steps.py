@@ -1,4 +1,4 @@
-"""The further steps, flip to repeat, as eager functions and as chains: NumPy, torch, einops and ONNX are right."""
+"""The steps that are functions, too (flip to repeat), by themselves and in chains: NumPy, torch, einops and ONNX are right."""
 
 import os
 import pickle

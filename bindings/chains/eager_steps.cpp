@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,9 @@ bool push_plain(PlanKey& key, PyObject* object) {
 void push_step(PlanKey& key, const chain::Step& step) {
     for (const chain::Argument& argument : step.arguments()) {
         push_text(key, argument.name);
-        if (const auto* integer = std::get_if<std::int64_t>(&argument.value)) {
+        if (std::holds_alternative<std::monostate>(argument.value)) {
+            key.push(static_cast<std::int64_t>(Kind::none));
+        } else if (const auto* integer = std::get_if<std::int64_t>(&argument.value)) {
             key.push(static_cast<std::int64_t>(Kind::integer));
             key.push(*integer);
         } else if (const auto* integers = std::get_if<Dims>(&argument.value)) {
@@ -77,7 +80,8 @@ void push_step(PlanKey& key, const chain::Step& step) {
         } else if (const auto* text = std::get_if<std::string>(&argument.value)) {
             push_text(key, *text);
         } else {
-            key.push(static_cast<std::int64_t>(Kind::none));
+            // A text of it may say less than it is: two calls would share a plan.
+            throw std::logic_error(std::string(step.name()) + ": no key holds an argument of the kind of " + argument.name);
         }
     }
 }
@@ -99,7 +103,7 @@ PyObject* call_eagerly(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
         std::array<PyObject*, kMaxParameters> values;
         signature.parse(args, static_cast<std::size_t>(count), keywords, values);
         PyObject* const out = std::exchange(values[parameters + 1], nullptr);
-        if constexpr (method.name == std::string_view("take")) {
+        if (method.name == std::string_view("take")) {
             const auto by_value = [](StepArrays& arrays, const chain::StepPtr& step) {
                 return run_exactly(kMethod, arrays, step);
             };

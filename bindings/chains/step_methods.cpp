@@ -3,6 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +27,17 @@ std::int64_t integer_or(PyObject* object, const char* name, std::int64_t otherwi
 
 std::string text_or(PyObject* object, const char* name, const char* otherwise) {
     return object == nullptr ? otherwise : std::string(parse_text(object, name));
+}
+
+// For the array before its parameters, and `out` behind them?
+constexpr bool has_room(const StepMethod& method) {
+    std::size_t parameters = 3;
+    int depth = 0;  // of brackets, which defaults may have
+    for (const char c : std::string_view(method.parameters)) {
+        depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+        if (c == ',' && depth == 0) ++parameters;
+    }
+    return parameters <= kMaxParameters;
 }
 
 chain::StepPtr make_broadcast(Arguments values) {
@@ -115,6 +127,8 @@ constexpr std::array<StepMethod, kStepMethods> step_methods{{
     {"pixel_unshuffle", "factor", [](Arguments v) { return chain::pixel_unshuffle(parse_integer(v[0], "factor")); },
      reference::steps::kChainPixelUnshuffle, reference::steps::kPixelUnshuffle},
 }};
+static_assert(step_methods.back().name != nullptr, "kStepMethods is more than there are");
+static_assert(std::ranges::all_of(step_methods, has_room), "more parameters than Signature::parse fills: kMaxParameters");
 
 constexpr std::array<PatternMethod, kPatternMethods> pattern_methods{
     {{"rearrange", chain::rearrange, reference::steps::kChainRearrange, reference::steps::kRearrange},

@@ -61,7 +61,8 @@ struct Argument {
 std::string to_string(const Value& value);
 
 // Where the leading axis of a chain's source is in an array further on. A step of that axis passes
-// `outer` positions of other axes, merged with it and slower than it.
+// `outer` positions of other axes, merged with it and slower than it: (n, 3), n the leading axis, behind a new axis of 2 and
+// flattened is (2 * n, 3), whose axis 0 has outer = 2.
 struct Leading {
     std::size_t axis = 0;
     std::int64_t outer = 1;
@@ -83,6 +84,8 @@ public:
     virtual ~Step() = default;
     // "variadic_split"
     virtual std::string name() const = 0;
+    // By the names of the method's parameters: what explain() shows, pickles and gradients call it with, keys of eager calls
+    // hold, and by which two steps are the same.
     virtual std::vector<Argument> arguments() const = 0;
     // "variadic_split(axis=1, split_lengths=(58, 58))"
     std::string text() const;

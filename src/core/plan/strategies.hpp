@@ -8,7 +8,7 @@
 
 namespace dnnmove {
 
-// Each in the file of plan/strategies that has its name; null where it cannot copy the nest.
+// Each in the file of plan/strategies that has its name, the two gathers in one; null where it cannot copy the nest.
 std::unique_ptr<Strategy> match_fill(const Problem& problem);
 std::unique_ptr<Strategy> match_repeat(const Problem& problem);
 std::unique_ptr<Strategy> match_row_copy(const Problem& problem);
