@@ -13,7 +13,7 @@ SOURCES := CMakeLists.txt pyproject.toml README.md \
 
 EXTRAS := demo test lint bench docs
 
-.PHONY: demo test lint tidy bench docs conda check-headers check-clang check-aarch64 check-sanitizers \
+.PHONY: demo test lint tidy bench docs conda check-files check-headers check-clang check-aarch64 check-sanitizers \
   check-instructions coverage clean
 
 demo: $(VENV)/stamp-demo
@@ -41,6 +41,10 @@ bench: $(VENV)/stamp-bench
 docs: $(VENV)/stamp-docs
 	$(BIN)/python -m sphinx -q -n -W --keep-going -b html docs build/docs/html
 	@echo "build/docs/html/index.html"
+
+# Each file of the core and the bindings compiles by itself, which the other builds, file after file of a folder, do not show.
+check-files: $(VENV)/stamp-test $(VENV)/stamp-build
+	$(IN_VENV) python scripts/run_tidy.py --compile-only
 
 # The bindings compile against the newest oneDNN's headers.
 check-headers: $(VENV)/stamp-lint
