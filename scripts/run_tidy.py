@@ -68,7 +68,8 @@ def main() -> int:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = [text for text in pool.map(check, files) if text]
     print("\n".join(found))
-    print(f"{'clang++' if compile_only else 'clang-tidy'}: {len(files)} files, {len(found)} with findings, {time.monotonic() - start:.0f} s")
+    program = "clang++" if compile_only else "clang-tidy"
+    print(f"{program}: {len(files)} files, {len(found)} with findings, {time.monotonic() - start:.0f} s")
     return 1 if found else 0
 
 

@@ -64,7 +64,9 @@ def below(package):
 def described():
     """The kernels' names in explain(): the first words of what each strategy's `describe` returns."""
     for path in sorted((DOCS.parent / "src" / "core" / "plan").rglob("*.[ch]pp")):
-        for body in re.findall(r"StrategyWords describe\(\) const \w+ \{(.*?)(?:\n    \}|\}\n)", path.read_text(), re.DOTALL):
+        for body in re.findall(
+            r"StrategyWords describe\(\) const \w+ \{(.*?)(?:\n    \}|\}\n)", path.read_text(), re.DOTALL
+        ):
             yield from re.findall(r'"([^"]+)"', re.split(r'", ', body.split("{", 1)[1])[0] + '"')
 
 

@@ -233,3 +233,24 @@ def test_a_border_of_no_axes_has_a_gradient(widths, mode):
     x = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
     f(x).mul(2).backward()
     assert x.grad == 2
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        lambda c: c.roll(-(2**63)).roll((2**63 - 1, -(2**63)), (0, 1)),
+        lambda c: c.index(np.s_[:: 10**18, 5 :: -(10**18)]),
+        lambda c: c.index(np.s_[3:1, :: 2**62]),
+        lambda c: c.index(np.s_[1::2, -2::-3]),
+    ],
+)
+def test_gradients_of_extreme_steps(steps):
+    built = steps(dm.Chain(dm.MemoryDesc((5, 7), "float64"))).build()
+    x = some((5, 7), requires_grad=True)
+    y = dt.chain(built)(x)
+    weights = torch.arange(1.0, y.numel() + 1, dtype=torch.float64).reshape(y.shape)
+    (y * weights).sum().backward()
+    places = built(torch.arange(1.0, 36.0, dtype=torch.float64).reshape(5, 7)).long().reshape(-1) - 1
+    expected = torch.zeros(35, dtype=torch.float64)
+    expected[places] = weights.reshape(-1)
+    assert torch.equal(x.grad, expected.reshape(5, 7))

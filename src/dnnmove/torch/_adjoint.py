@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -77,7 +78,8 @@ def _flip(shape: Shape, axis: Any = None) -> Iterator[Stage]:
 
 
 def _roll(shape: Shape, shift: Any, axis: Any = None) -> Iterator[Stage]:
-    yield _step("roll", tuple(-n for n in shift) if isinstance(shift, tuple) else -shift, axis)
+    turn = max(1, math.prod(shape))  # of any axis: a shift may be as large as its type, and has a negative one
+    yield _step("roll", tuple(-(n % turn) for n in shift) if isinstance(shift, tuple) else -(shift % turn), axis)
 
 
 def _summed_parts(shape: Shape, apart: list[int], repeated: list[int]) -> Fold:
@@ -188,7 +190,8 @@ def _index(shape: Shape, key: Any) -> Iterator[Stage]:
             if positions.step < 0:
                 positions = positions[::-1]
                 backward.append(kept)
-            forward.append(slice(positions.start, max(positions.stop, positions.start), positions.step))
+            step = positions.step if len(positions) > 1 else 1  # else it may be as large as its type
+            forward.append(slice(positions.start, positions.start + step * len(positions), step))
             axis += 1
         else:
             forward.append(entry)
