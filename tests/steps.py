@@ -1,4 +1,4 @@
-"""Random steps that are functions, too (flip to repeat), with what NumPy makes of them: for chains and for the eager functions."""
+"""Random steps that are functions, too (flip to repeat), with what NumPy makes of them."""
 
 import numpy as np
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import dnnmove as dm
-
 NEEDS = {
     "arrays.md": ["torch"],
     "command_line.md": ["click", "defusedxml"],

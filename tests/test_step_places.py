@@ -1,4 +1,4 @@
-"""A step has all its places, as CONTRIBUTING.md lists them under "A new step", as far as no other test would miss one."""
+"""A step has all its places, which CONTRIBUTING.md lists under "A new step": those that no other test would miss."""
 
 import re
 from pathlib import Path

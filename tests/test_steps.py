@@ -1,4 +1,4 @@
-"""The steps that are functions, too (flip to repeat), by themselves and in chains: NumPy, torch, einops and ONNX are right."""
+"""The steps that are functions, too (flip to repeat), alone and in chains: NumPy, torch, einops and ONNX are right."""
 
 import os
 import pickle
