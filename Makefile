@@ -44,7 +44,7 @@ docs: $(VENV)/stamp-docs
 
 # Each file of the core and the bindings compiles by itself, which the other builds, file after file of a folder, do not show.
 check-files: $(VENV)/stamp-test $(VENV)/stamp-build
-	$(IN_VENV) python scripts/run_tidy.py --compile-only
+	$(IN_VENV) python scripts/run_tidy.py --compile-only $(ARGS)
 
 # The bindings compile against the newest oneDNN's headers.
 check-headers: $(VENV)/stamp-lint

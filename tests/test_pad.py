@@ -227,6 +227,7 @@ def test_widths_by_axis_of_branches_of_unlike_dimensions(errors_name):
     words = "names axes of branches 0 and 1", "1 and 2: branch(i) chooses one"
     errors_name(ValueError, lambda: unlike.pad({-1: 1}), "step 5 (pad): pad_width ({-1: 1})", *words)
     assert [desc.dims for desc in unlike.pad(1).dst_descs] == [(8,), (4, 5)]
+    assert unlike.pad({}).dst_descs == unlike.dst_descs
 
 
 def test_no_axes():

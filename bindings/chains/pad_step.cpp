@@ -189,7 +189,10 @@ PyObject* chain_pad(PyObject* self, PyObject* const* args, Py_ssize_t count, PyO
         return with_step(self, "pad", [&](const Chain& before) {
             const std::string mode = mode_of(values[1]);
             check_constant(mode, values[2]);
-            const std::size_t ndim = PyDict_Check(values[0]) ? ndim_of_branches(before, values[0]) : 0;
+            const bool by_axis = PyDict_Check(values[0]);
+            if (by_axis && PyDict_GET_SIZE(values[0]) == 0)  // of no axis, however many there are
+                return chain::pad(std::int64_t{0}, mode, element_of(values[2], before.src.dtype));
+            const std::size_t ndim = by_axis ? ndim_of_branches(before, values[0]) : 0;
             return chain::pad(parse_widths(values[0], ndim), mode, element_of(values[2], before.src.dtype));
         });
     } catch (...) {

@@ -46,7 +46,7 @@ Nest nest_of(const std::string& problem) {
     const Dims strides = dense_strides(extents, nest.itemsize);
     std::vector<std::string> axes;
     std::istringstream places(order);
-    for (std::string place; std::getline(places, place, ',');) axes.push_back(place);
+    for (std::string place; std::getline(places, place, ',') && !place.empty();) axes.push_back(place);
     if (words.fail() || axes.size() != extents.size()) throw std::invalid_argument(problem);
     std::int64_t dst_stride = nest.itemsize;
     for (std::size_t k = axes.size(); k-- > 0;) {
@@ -110,13 +110,14 @@ std::vector<Problem> read(const char* path) {
 }
 
 void update(const char* path, const std::vector<Problem>& problems) {
-    std::ofstream file(path);
+    std::ostringstream text;  // whole before anything is overwritten: a problem may be none
     for (const Problem& problem : problems) {
-        file << problem.text << "\n";
+        text << problem.text << "\n";
         for (const Isa isa : available_isas()) {
-            for (const std::string& plan : plans_of(problem.text, isa)) file << plan << "\n";
+            for (const std::string& plan : plans_of(problem.text, isa)) text << plan << "\n";
         }
     }
+    std::ofstream(path) << text.str();
 }
 
 }  // namespace

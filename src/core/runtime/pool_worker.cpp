@@ -2,7 +2,6 @@
 #include <sched.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <new>
 
 #include "runtime/cpu_count.hpp"

@@ -63,10 +63,10 @@ constexpr std::size_t kMostBoxes = 8;  // instead of one box with a table of off
 // More runs than a few make boxes only if they are so long, in indices on average.
 constexpr std::size_t kFewRuns = 4;
 constexpr std::size_t kLongRun = 4;
-// Positions at least so far apart, and at most so many, are listed where they would be too many boxes: with an array between two
-// passes all positions would be written.
+// Positions at least so far apart, and at most so many, of few pieces, are listed where they would be too many boxes: with an array
+// between two passes all positions would be written. (Each is looked for in each piece.)
 constexpr std::int64_t kSparseStep = 16;
-constexpr std::int64_t kMostListed = std::int64_t{1} << 20;
+constexpr std::int64_t kMostListed = std::int64_t{1} << 17;
 
 // The indices as runs of one step each; nothing where there are more than `limit`.
 std::optional<std::vector<Mosaic::Run>> runs_of(const Dims& indices, std::size_t limit) {
@@ -224,7 +224,8 @@ Mosaic Mosaic::take(std::size_t axis, std::int64_t begin, std::int64_t step, std
         return result;
     } catch (const TooManyBoxes&) {
         // Boxes that would have a position each, as those of a diagonal: a list of them may be one.
-        if ((step > -kSparseStep && step < kSparseStep) || count > kMostListed) throw;
+        const bool few = pieces_.size() <= kMostBoxes && count <= kMostListed;
+        if (!few || (step > -kSparseStep && step < kSparseStep)) throw;
     }
     Dims indices(static_cast<std::size_t>(count));
     for (std::int64_t k = 0; k < count; ++k) indices[static_cast<std::size_t>(k)] = begin + k * step;
