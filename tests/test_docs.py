@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import dnnmove as dm
+
 NEEDS = {
     "arrays.md": ["torch"],
     "command_line.md": ["click", "defusedxml"],
@@ -76,6 +78,22 @@ def test_kernels_are_explained():
     # "interleave, deinterleave" are two names, "transpose, then gather" is one.
     explained = {name for row in rows for name in ((row,) if row in names else row.split(", "))}
     assert not names - explained, "rows of their own in docs/explain.md"
+
+
+def test_explain_uses_no_word_of_the_code():
+    md = dm.MemoryDesc((64, 60, 10), "uint8")
+    problems = [
+        dm.Transpose(dm.Transpose.Desc(md, (0, 2, 1))),
+        dm.Transpose(dm.Transpose.Desc(md)),
+        dm.ShuffleChannels(dm.ShuffleChannels.Desc(md, 2, 2)),
+        dm.Broadcast(dm.Broadcast.Desc(dm.MemoryDesc((64, 60, 1), "uint8"), (64, 60, 10))),
+        dm.Chain(md).index((slice(None), slice(None, None, 2), slice(None, None, 3))).build(),
+    ]
+    names = set(described())
+    for problem in problems:
+        for kernel in re.findall(r"kernel ([a-z ]+),", problem.explain()):
+            assert any(name.startswith(kernel) for name in names), kernel
+        assert not re.search(r"\b(weave|deal|turned|cells|runs|strips)\b", problem.explain())
 
 
 def test_the_page_of_examples_has_them_all():

@@ -22,8 +22,9 @@ protected:
     // The tiles, and how they are stored.
     virtual StoreMode size(const Problem& problem) = 0;
 
-    // The loop at `position` becomes b; where there is none (any position beyond them, such as 0 less 1), b has one step. Where rows of `row` bytes are short and more loops continue the destination, b is
-    // the whole chain of them, so that a kernel call is worth its while.
+    // The loop at `position` becomes b; where there is none (any position beyond them, such as 0 less 1), b has one step. Where
+    // rows of `row` bytes are short and more loops continue the destination, b is the whole chain of them, so that a kernel call
+    // is worth its while.
     void take_second_loop(const Problem& problem, std::size_t position, std::int64_t row = 0);
     // The power of two, at most a line, that divides the destination of every kernel call's rows.
     std::int64_t row_alignment(const Problem& problem) const;
