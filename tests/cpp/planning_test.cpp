@@ -7,6 +7,7 @@
 
 #include "nest_text.hpp"
 #include "plan/canonical.hpp"
+#include "plan/plan.hpp"
 #include "plan/program.hpp"
 #include "runtime/cpu.hpp"
 #include "test.hpp"
@@ -155,9 +156,9 @@ TEST_CASE("short repeats are gathered in blocks of whole windows, longer ones fi
     CHECK(contains(repeated(16, 8), "kernel fill"));
 }
 
-// n x m elements, transposed by vectors of a line. Zen 5 stages what falls into few sets; Zen 4 narrow elements in rows that do not
-// begin with lines, and what falls into the sets that the other side falls into.
-TEST_CASE("a small first-level cache has lines staged where little else helps" * doctest::skip(best_isa() < Isa::avx512)) {
+// n x m elements, transposed by vectors of a line. Zen 5 stages what falls into few sets; Zen 4 elements of 2 and 4 bytes in rows that
+// begin at different places of a line, and what falls into the sets that the other side falls into, by shorter vectors, too.
+TEST_CASE("a small first-level cache has lines staged where little else helps") {
     const auto is_staged = [](std::int64_t n, std::int64_t m, std::int64_t itemsize, std::int64_t alignment,
                               const Processor& processor) {
         PlanOptions options{Isa::scalar, alignment, {}, &processor};
@@ -169,17 +170,54 @@ TEST_CASE("a small first-level cache has lines staged where little else helps" *
         bool many_streams, small_caches;
     };
     for (const Case& c : std::initializer_list<Case>{
-             {1024, 1024, 4, 16, true, true},  // rows in one set, read and written in parts
+             {1024, 1024, 4, 16, true, false},  // rows in one set, which begin at one place of a line
+             {1023, 1000, 4, 16, true, true},  // at different ones
+             {2047, 1200, 1, 16, true, false},  // tiles of bytes take longer over each line
              {1024, 1024, 4, 64, true, false},  // a tile stores each line at once
              {1024, 2048, 4, 16, true, false},  // too much for the caches to help
              {1024, 1024, 8, 16, true, false},  // wide elements: whole rows
              {513, 513, 8, 16, false, true},  // both sides in the same sets
+             {1025, 1025, 4, 16, true, true},
              {511, 511, 8, 16, false, false},  // in sets that drift apart
              {1361, 1361, 4, 16, false, false},  // in many sets
          }) {
         INFO(c.n, " x ", c.m, " elements of ", c.itemsize, " bytes, aligned to ", c.alignment);
-        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kManyStreams) == c.many_streams);
-        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kSmallCaches) == c.small_caches);
+        const bool by_lines = best_isa() >= Isa::avx512;
+        const bool sides_meet = c.n == 1025;
+        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kManyStreams) == (by_lines && c.many_streams));
+        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kSmallCaches) == ((by_lines || sides_meet) && c.small_caches));
+    }
+}
+
+// Threads that shared rows of the result would write the same lines at the same time.
+TEST_CASE("two threads have about as many rows of a small transpose each") {
+    struct Case {
+        std::int64_t matrices, rows, columns, itemsize;
+    };
+    for (const Case& c : std::initializer_list<Case>{{1, 363, 363, 4},
+                                                     {1, 458, 953, 2},
+                                                     {3, 289, 134, 4},
+                                                     {1, 1365, 441, 1},
+                                                     {1, 206, 671, 2},
+                                                     {1, 422, 108, 8},
+                                                     {3, 198, 52, 8},
+                                                     {1, 1468, 249, 1}}) {
+        INFO(c.matrices, " x ", c.rows, " x ", c.columns, " elements of ", c.itemsize, " bytes");
+        const std::int64_t row = c.columns * c.itemsize;
+        const Nest nest = into_dense({c.matrices, c.columns, c.rows}, {c.rows * row, c.itemsize, row}, c.itemsize);
+        PlanContext context{&kernels_for(best_isa()), false, false, 64, 0};
+        const NestPlan plan(canonical(nest), context);
+        const std::int64_t parts = plan.units() / plan.block_units();
+        const std::int64_t tiles = parts / c.matrices;
+        std::smatch found;
+        const std::string text = plan.describe();
+        const std::int64_t tile = std::regex_search(text, found, std::regex("destination rows [0-9]+ in tiles of ([0-9]+)"))
+                                      ? std::stoll(found[1])
+                                      : c.columns;
+        CHECK((c.columns + tile - 1) / tile == tiles);
+        const std::int64_t first = parts / 2 / tiles * c.columns + parts / 2 % tiles * tile;
+        const std::int64_t all = c.matrices * c.columns;
+        CHECK(std::max(first, all - first) * 100 <= all * 60);
     }
 }
 

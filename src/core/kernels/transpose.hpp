@@ -210,13 +210,13 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
 
 // Columns that are staged at a time: their rows of a panel, and what is read for them, stay in the first-level cache.
 //   Streamed, a line of each row of the source, or half of one: what comes from memory is asked for row by row.
-//   Through the caches, by vectors of a line, up to four lines of so many rows as a tile has, then of the next: what comes from
-//   another cache comes sooner where lines follow each other. (Zen 5, rows that share cache sets, 1 to 8 MB: 1.1 to 1.8 times
-//   the speed of a line of each row, four lines of wide elements and two of narrow ones; bytes are level or slower.)
+//   Through the caches up to four lines of so many rows as a tile has, then of the next: what comes from another cache comes
+//   sooner where lines follow each other. (Zen 5, rows that share cache sets, 1 to 8 MB, by vectors of a line: 1.1 to 1.8 times
+//   the speed of a line of each row, four lines of wide elements and two of narrow ones; bytes are level or slower, by such vectors.)
 template <class Simd, int width>
 struct StagedColumns {
     static constexpr int kSide = Simd::kBytes / width;
-    static constexpr bool kGroups = Simd::kBytes == kLine && width > 1;
+    static constexpr bool kGroups = Simd::kBytes < kLine || width > 1;
     static constexpr int kStreamed = std::max(kSide, std::min<int>(kLine / width, 32));
     static constexpr int kCached = kGroups ? std::min<int>(4 * kLine / width, 64) : kStreamed;
     static constexpr int kMost = std::max(kStreamed, kCached);

@@ -40,7 +40,7 @@ struct Processor {
 // of the speed of staged ones; of 4 and 8 bytes, 8 and 4 open lines: level.)
 inline constexpr Processor kManyStreams{512, 0, true, 8, true, 32 << 20, false, false, false, false};
 
-// Zen 4, with vectors of a line. (plan/strategies/tile_transpose.cpp has the figures.)
+// Zen 4. (plan/strategies/tile_transpose.cpp has the figures.)
 inline constexpr Processor kSmallCaches = [] {
     Processor processor = kManyStreams;
     processor.small_first_level = true;

@@ -251,7 +251,10 @@ std::int64_t units_together(const Walk& walk) {
 template <class Walk>
 void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks,
                std::int64_t slice, std::int64_t slices) noexcept {
-    const std::int64_t together = units_together(walk);
+    // (Unless that would leave some threads a quarter more than others.)
+    std::int64_t together = units_together(walk);
+    const std::int64_t parts = walk.units() / together;
+    if (4 * ((parts + chunks - 1) / chunks * chunks) > 5 * parts) together = 1;
     const std::int64_t units = walk.units() / together;
     const std::int64_t begin = units * chunk / chunks;
     const std::int64_t share = units * (chunk + 1) / chunks - begin;

@@ -59,6 +59,7 @@ Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule&
         walk.rereading += loop.src_step == 0 ? 1 : 0;
         loops.push_back(loop);
     }
+    if (order == WalkOrder::a_outside) walk.block_units = strategy.b_tiles();  // they write the same rows
     if (order == WalkOrder::by_destination) sort_by(loops, &OuterLoop::dst_step);
     if (schedule.blocks != nullptr) {
         const auto along = [](const OuterLoop& loop) { return loop.role == OuterLoop::Role::along_rows; };

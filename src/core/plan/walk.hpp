@@ -21,8 +21,8 @@ struct OuterLoop {
 struct Walk {
     std::vector<OuterLoop> loops;  // outermost first
     std::size_t rereading = 0;     // how many of the innermost of them read the same lines again
-    std::int64_t block_units = 1;  // units that read the same block of the source, and belong together
-    std::int64_t src_offset = 0;   // bytes
+    std::int64_t block_units = 1;  // units that belong together: they read the same block of the source, or write the same rows
+    std::int64_t src_offset = 0;  // bytes
     std::int64_t dst_offset = 0;
     std::shared_ptr<const SourceBlocks> blocks = nullptr;  // that a staged walk asks for
     std::size_t along_rows = 0;  // the loop whose steps make them

@@ -20,6 +20,10 @@ constexpr double kPartsByte = 0.05;
 // are short, and kernels ask for what they read: more short rows of the destination make a page, and of the source whole tiles
 // are prefetched.
 constexpr std::int64_t kPanelBytes = 512;
+// So many source rows at most where shorter vectors come back for the other part of each row's line, of a small first-level cache.
+// (Zen 4, two threads, 0.2 to 15 MB on both sides, against 512 bytes of each destination row: bytes 1.07 times as fast by AVX2, 1.17 by
+// the portable kernels, of 2 bytes 1.0 and 1.02.)
+constexpr std::int64_t kHeldRows = 128;
 constexpr std::array<std::int64_t, 3> kFollowedPanels{kMaxPanelBytes, 256, 192};  // where prefetchers follow the source's rows
 // The longest of these, where it has more than so many rows of the source, only if they lie in so few pages.
 constexpr std::int64_t kFewRows = 32;
@@ -72,13 +76,14 @@ constexpr std::int64_t kSetLines = 12;
 // 0.65 to 0.75, of 2 bytes at 0.35 to 0.55.)
 constexpr std::int64_t kNarrowSetLines = 16;
 
-// Where the first-level cache has fewer ways, and takes vectors of a line in halves, a stage gains less: it is for narrow elements
-// of arrays up to so many bytes whose rows do not begin with lines, and where a tile's lines of both sides meet in sets. (Zen 4, two
-// threads, rows 16 bytes behind lines, pitches of powers of two, against tiles: elements of 1 to 4 bytes 0.85 to 1.3 times as fast up
-// to 6 MB, 0.65 to 1.1 at 8 MB; of 8 bytes 0.5 to 0.8. Rows that begin with lines 0.5 to 1.1. 513x513 elements of 2, 4 and 8 bytes
-// 1.1, 1.4 and 1.9; 1025x1025 of 2 and 4 bytes 1.3 and 1.8; 2049x2049 of 2 bytes 1.4; 1361x1361 and 1000x1000 of 4 bytes 0.5 to 0.7.)
+// Where the first-level cache has fewer ways a stage gains less: it is for tiles whose lines of both sides meet in sets; and by vectors
+// of a line for elements of 2 and 4 bytes of arrays up to so many bytes whose rows begin at different places of a line. (Zen 4, rows 16
+// bytes behind lines, GB/s by tiles and by way of a stage, two threads. Sides that meet: 1025x1025 elements of 2, 4 and 8 bytes 34 and
+// 41, 21 and 38, 22 and 24, by AVX2 24 and 49, 17 and 51, 36 and 35; of bytes 38 and 37, by AVX2 26 and 42. 1000x1000 of 4 bytes,
+// rows of the result 1022 to 1026 elements apart, 44 to 49 and 66 to 68, of 2 bytes 54 to 61 and 60 and 61; but 1024 apart 77 and 67,
+// 68 and 61. 1200x1200 bytes 2047 to 2049 apart 45 to 60 and 39 to 41.)
 constexpr std::int64_t kSmallSetLines = 8;
-constexpr std::int64_t kMostNarrow = 4;  // bytes
+constexpr std::int64_t kMostNarrow = 4;  // bytes of an element
 constexpr std::int64_t kMostStagedArray = 6 << 20;
 constexpr std::int64_t kPage = 4096;  // bytes: large arrays begin at the same place of one
 
@@ -91,6 +96,12 @@ constexpr std::int64_t kLeastShiftedVectors = 3;
 // in the second-level cache, rows of 20 to 96 bytes, against 512 bytes of each source row: 1.08 times as fast by AVX2, 1.07 to
 // 1.13 by vectors of a line; larger calls level.)
 constexpr std::int64_t kLeastCallBytes = 8 << 10;
+
+// What is divided among threads, of so few tiles of destination rows that their number matters; and a part of all rows that is worth
+// smaller tiles.
+constexpr std::int64_t kLeastSharedBytes = 192 << 10;
+constexpr std::int64_t kFewTiles = 8;
+constexpr std::int64_t kClearlyFewer = 32;
 
 // Of a panel's source, which is read a line of each row at a time.
 constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
@@ -229,6 +240,7 @@ private:
     bool stages_rows(const Problem& problem) const;
     std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
     std::int64_t panel_to_stream(std::int64_t row, const PlanContext& context, bool lines) const;
+    std::int64_t shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const;
     bool tile_loses_lines(bool aligned) const;
     bool panel_loses_lines(std::int64_t rows) const;
     bool sides_meet() const;
@@ -328,11 +340,13 @@ bool TileTranspose::splits_lines(const Problem& problem, bool lines) const {
 // to 1 MB 0.6 to 1.03.)
 bool TileTranspose::stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const {
     const PlanContext& context = problem.context;
-    if (context.claims || context.kernels->vector_bytes != kLine || a_chained || b.extent * itemsize < 1024) return false;
+    const bool by_line = context.kernels->vector_bytes == kLine;
+    if (context.claims || a_chained || b.extent * itemsize < 1024) return false;
     if (!context.processor->small_first_level)
-        return tile_loses_lines(aligned) || (lines && panel_loses_lines(std::min(b.extent, panel_rows)));
-    return sides_meet() || (!aligned && itemsize <= kMostNarrow && a.extent * b.extent * itemsize <= kMostStagedArray &&
-                            tile_loses_lines(aligned));
+        return by_line && (tile_loses_lines(aligned) || (lines && panel_loses_lines(std::min(b.extent, panel_rows))));
+    if (sides_meet()) return by_line || itemsize <= kMostNarrow;
+    return by_line && !lines && itemsize > 1 && itemsize <= kMostNarrow && a.extent * b.extent * itemsize <= kMostStagedArray &&
+           tile_loses_lines(aligned);
 }
 
 // Are whole rows of the destination written, a line of each source row at a time? They are few streams then.
@@ -361,6 +375,33 @@ bool TileTranspose::stages_rows(const Problem& problem) const {
     const bool by_halves = context.kernels->vector_bytes < kLine && row == kLine &&
                            context.kernels->vector_bytes / itemsize > context.processor->open_lines;
     return by_halves || !rows_begin_lines(problem);
+}
+
+// `most` rows of the destination, or so many fewer that two threads have about as many of them each: where they share rows, both
+// write the same lines at the same time.
+std::int64_t TileTranspose::shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const {
+    if (a.extent >= kFewTiles * most) return most;
+    std::int64_t outer = 1;
+    for (std::size_t k = 0; k < problem.loops.size(); ++k) {
+        if (takes(k)) continue;
+        if (problem.loops[k].extent >= kFewTiles) return most;
+        outer *= problem.loops[k].extent;
+    }
+    const std::int64_t rows = outer * a.extent;
+    if (outer >= kFewTiles || b.extent * itemsize < kLeastSharedBytes / rows) return most;
+    // Of the thread that has more rows.
+    const auto share = [&](std::int64_t tile) {
+        const std::int64_t tiles = (a.extent + tile - 1) / tile;
+        const std::int64_t half = outer * tiles / 2;
+        const std::int64_t first = half / tiles * a.extent + half % tiles * tile;
+        return std::max(first, rows - first);
+    };
+    std::int64_t best = most;
+    for (std::int64_t tiles = 2; tiles <= kFewTiles; ++tiles) {
+        const std::int64_t tile = (a.extent + tiles * step - 1) / (tiles * step) * step;
+        if (tile < most && share(tile) + rows / kClearlyFewer < share(best)) best = tile;
+    }
+    return best;
 }
 
 StoreMode TileTranspose::choose_tiles(const Problem& problem) {
@@ -424,17 +465,20 @@ StoreMode TileTranspose::choose_tiles(const Problem& problem) {
         shifts_to_lines = splits_lines(problem, lines);
         return StoreMode::cached;
     }
-    const std::int64_t chosen = asked == 0 ? kPanelBytes : asked;
-    by_lines = stages_lines(problem, lines, aligned, panel(chosen));
+    by_lines = stages_lines(problem, lines, aligned, panel(asked == 0 ? kPanelBytes : asked));
     whole_lines = by_lines && aligned;
     shifts_to_lines = !by_lines && splits_lines(problem, lines);
     const std::int64_t step = std::max(side, kLine / itemsize);
+    // Shorter vectors come back for the other part of a line.
+    const bool comes_back = !by_lines && context.processor->small_first_level && context.kernels->vector_bytes < kLine;
+    const std::int64_t chosen = asked != 0 ? asked : comes_back ? std::min(kPanelBytes, kHeldRows * itemsize) : kPanelBytes;
     const std::int64_t staged = std::min(chosen, aligned ? kMaxPanelBytes : kUnevenPanelBytes);
     const auto tile_of = [&](std::int64_t extent, std::int64_t most) {
         return by_lines ? std::min(extent, most) : level_tile(extent, most, step);
     };
     b.tile = tile_of(b.extent, panel(by_lines ? staged : chosen));
-    a.tile = tile_of(a.extent, std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, step)));
+    const std::int64_t most = std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, step));
+    a.tile = shared_tile(problem, tile_of(a.extent, most), step);
     return StoreMode::cached;
 }
 
