@@ -21,9 +21,9 @@ constexpr double kPartsByte = 0.05;
 // are prefetched.
 constexpr std::int64_t kPanelBytes = 512;
 // So many source rows at most where shorter vectors come back for the other part of each row's line, of a small first-level cache.
-// (Zen 4, two threads, 0.2 to 15 MB on both sides, against 512 bytes of each destination row: bytes 1.07 times as fast by AVX2, 1.17 by
-// the portable kernels, of 2 bytes 1.0 and 1.02.)
-constexpr std::int64_t kHeldRows = 128;
+// (Zen 4, two threads, against 512 bytes of each destination row: bytes of 7 to 18 MB on both sides by AVX2 0.95 to 1.09 times as fast,
+// by the portable kernels 0.9 to 1.5; 128 bytes 0.73 to 1.1 and 0.8 to 1.5.)
+constexpr std::int64_t kHeldRows = 192;
 constexpr std::array<std::int64_t, 3> kFollowedPanels{kMaxPanelBytes, 256, 192};  // where prefetchers follow the source's rows
 // The longest of these, where it has more than so many rows of the source, only if they lie in so few pages.
 constexpr std::int64_t kFewRows = 32;
