@@ -129,6 +129,7 @@ void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
         {},
         std::array{&dnnmove::kManyStreams, &dnnmove::kFewStreams, &dnnmove::kStrings, &dnnmove::kSmallCaches}[random() % 4]};
     context.claims = !large && random() % 2 == 0;
+    context.alone = random() % 2 == 0;
     const dnnmove::NestPlan plan(nest, context);
     const std::int64_t units = plan.units();
     const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(0, units)(random);

@@ -189,6 +189,29 @@ TEST_CASE("a small first-level cache has lines staged where little else helps") 
     }
 }
 
+TEST_CASE("shares begin with rows, unless they would be uneven") {
+    CHECK(begin_of_share(10, 2, 1, 2) == 6);  // 5 tiles: 3 and 2
+    CHECK(begin_of_share(15, 5, 1, 2) == 7);  // 3 tiles: the middle one is shared
+    CHECK(begin_of_share(36, 3, 1, 8) == 4);  // a tile and a half each
+    for (const std::int64_t row_units : {1, 2, 3, 7, 64}) {
+        for (const std::int64_t rows : {1, 2, 3, 5, 13, 100}) {
+            for (const std::int64_t shares : {1, 2, 3, 8, 16}) {
+                INFO(rows, " rows of ", row_units, " units, ", shares, " shares");
+                const std::int64_t units = rows * row_units;
+                CHECK(begin_of_share(units, row_units, 0, shares) == 0);
+                CHECK(begin_of_share(units, row_units, shares, shares) == units);
+                for (std::int64_t k = 0; k < shares; ++k) {
+                    const std::int64_t begin = begin_of_share(units, row_units, k, shares);
+                    const std::int64_t share = begin_of_share(units, row_units, k + 1, shares) - begin;
+                    CHECK(share >= 0);
+                    CHECK(5 * shares * (share - 1) <= 7 * units);  // two fifths more than the mean, and what is left of a unit
+                    if (begin % row_units != 0) CHECK(begin == units * k / shares);
+                }
+            }
+        }
+    }
+}
+
 // Threads that shared rows of the result would write the same lines at the same time.
 TEST_CASE("two threads have about as many rows of a small transpose each") {
     struct Case {
@@ -206,8 +229,9 @@ TEST_CASE("two threads have about as many rows of a small transpose each") {
         const std::int64_t row = c.columns * c.itemsize;
         const Nest nest = into_dense({c.matrices, c.columns, c.rows}, {c.rows * row, c.itemsize, row}, c.itemsize);
         PlanContext context{&kernels_for(best_isa()), false, false, 64, 0};
+        context.alone = true;
         const NestPlan plan(canonical(nest), context);
-        const std::int64_t parts = plan.units() / plan.block_units();
+        const std::int64_t parts = plan.units() / plan.row_units();
         const std::int64_t tiles = parts / c.matrices;
         std::smatch found;
         const std::string text = plan.describe();
@@ -215,7 +239,9 @@ TEST_CASE("two threads have about as many rows of a small transpose each") {
                                       ? std::stoll(found[1])
                                       : c.columns;
         CHECK((c.columns + tile - 1) / tile == tiles);
-        const std::int64_t first = parts / 2 / tiles * c.columns + parts / 2 % tiles * tile;
+        const std::int64_t half = begin_of_share(plan.units(), plan.row_units(), 1, 2);
+        CHECK(half % plan.row_units() == 0);
+        const std::int64_t first = half / plan.row_units() / tiles * c.columns + half / plan.row_units() % tiles * tile;
         const std::int64_t all = c.matrices * c.columns;
         CHECK(std::max(first, all - first) * 100 <= all * 60);
     }

@@ -332,16 +332,18 @@ void BlockWalk::list_lines() {
 }
 
 std::optional<BlockWalk> BlockWalk::instead_of(const NestPlan& plan, const Nest& nest, const PlanContext& context) {
-    if (!context.processor->moves_by_blocks || !context.beyond_cache || context.variant.kernel != 0 ||
-        context.variant.panel != 0 || std::isinf(plan.worth_of_blocks()))
+    const double worth = plan.worth_of_blocks(*context.processor);
+    if (!context.beyond_cache || context.variant.kernel != 0 || context.variant.panel != 0 || std::isinf(worth))
         return std::nullopt;
     if (Problem(nest.loops, nest.itemsize, context).innermost != Problem::Innermost::elements) return std::nullopt;
     const auto tabled = [](const Loop& loop) { return loop.table != nullptr; };
     if (std::any_of(nest.loops.begin(), nest.loops.end(), tabled)) return std::nullopt;
     auto as_it_is = std::make_shared<Sink>();
     as_it_is->src_bytes = as_it_is->dst_bytes = nest.itemsize;
-    BlockWalk walk(nest, nullptr, std::move(as_it_is), context);
-    if (walk.direct_ || walk.units_ == 1 || plan.worth_of_blocks() * walk.cost() >= plan.cost()) return std::nullopt;
+    PlanContext of_results = context;
+    of_results.stream_rows = context.stream_rows || context.processor->streams_blocks;
+    BlockWalk walk(nest, nullptr, std::move(as_it_is), of_results);
+    if (walk.direct_ || walk.units_ == 1 || worth * walk.cost() >= plan.cost()) return std::nullopt;
     return walk;
 }
 

@@ -105,6 +105,7 @@ Schedule ChainedTranspose::schedule(const Problem& problem) {
     // Tiles of b outside sweep along rows of the source. But what stays in the caches is divided among the threads by
     // rows of the destination: its lines are then where they were written before, and where the next operation reads them.
     Schedule result{stores, stores == StoreMode::cached ? WalkOrder::a_outside : WalkOrder::b_outside};
+    result.rows_together = stores == StoreMode::cached;
     if (reversed_) {
         result.src_shift = (1 - a.extent) * a.src_stride;
         result.dst_shift = (1 - a.extent) * a.dst_stride;

@@ -61,6 +61,13 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     strategy_ = std::move(strategy);
 }
 
+double NestPlan::worth_of_blocks(const Processor& processor) const {
+    // What is staged leaves by long runs: of vectors of a line, or where the source is read in blocks, as well as by a walk's blocks.
+    const bool long_runs = stores_ == StoreMode::staged && (kernels_->vector_bytes == kLine || walk_.blocks != nullptr);
+    const bool pieces = stores_ == StoreMode::nontemporal && !strategy_->collects_lines();
+    return strategy_->worth_of_blocks(stores_) * (long_runs || pieces ? processor.streams_pieces : 1.0);
+}
+
 std::size_t NestPlan::memory() const {
     return sizeof *this + strategy_->memory() + heap_bytes(walk_.loops) +
            (walk_.blocks == nullptr ? 0 : sizeof *walk_.blocks + heap_bytes(walk_.blocks->rows));

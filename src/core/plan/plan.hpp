@@ -44,9 +44,12 @@ public:
     std::int64_t bytes() const { return bytes_; }
     // Units that belong together: a share of them ends with one of these.
     std::int64_t block_units() const { return walk_.block_units; }
+    // Of one share if they may: they write the same rows.
+    std::int64_t row_units() const { return walk_.row_units; }
     // Cycles per byte, as the planner estimates them: past the caches, with what the ends of its runs cost.
     double cost() const { return cost_; }
-    double worth_of_blocks() const { return strategy_->worth_of_blocks(stores_); }
+    // Strategy::worth_of_blocks on this processor.
+    double worth_of_blocks(const Processor& processor) const;
     bool asks_ahead() const { return strategy_->asks_ahead(); }
     // Bytes that the plan holds, without the tables of the nest.
     std::size_t memory() const;

@@ -33,6 +33,7 @@ struct PlanContext {
     std::int64_t side_by_side_from = 0;   // bytes
     std::int64_t side_by_side_bytes = 0;  // 0: a nest by itself
     bool claims = false;  // ordinary stores: kernels ask for the lines of the destination
+    bool alone = false;  // the nest is all of a program: threads divide it among themselves
     bool far_source = false;  // the source comes from beyond the caches, though the destination lies in one
 
     bool reads_far() const { return beyond_cache || far_source; }

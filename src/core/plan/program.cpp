@@ -77,6 +77,7 @@ struct Step {
     std::string source() const { return name_of_sources(src, repeats == nullptr ? Transfer::Repeat() : repeats->repeat); }
     std::int64_t units() const { return copies() * planned.plan->units(); }
     std::int64_t block_units() const { return planned.plan->block_units(); }
+    std::int64_t row_units() const { return repeats == nullptr ? planned.plan->row_units() : 1; }
     std::int64_t block_bytes() const { return planned.plan->bytes() / planned.plan->units() * block_units(); }
     bool streams() const {
         const auto does = [](const Planned& one) { return one.plan->streams(); };
@@ -247,17 +248,22 @@ std::int64_t units_together(const Walk& walk) {
     return 1;
 }
 
+// And units that it does not part if it can.
+template <class Walk>
+std::int64_t units_of_rows(const Walk& walk) {
+    if constexpr (requires { walk.row_units(); }) return walk.row_units();
+    return 1;
+}
+
 // Runs slice `slice` of `slices` of chunk `chunk` of the walk's units.
 template <class Walk>
 void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks,
                std::int64_t slice, std::int64_t slices) noexcept {
-    // (Unless that would leave some threads a quarter more than others.)
-    std::int64_t together = units_together(walk);
-    const std::int64_t parts = walk.units() / together;
-    if (4 * ((parts + chunks - 1) / chunks * chunks) > 5 * parts) together = 1;
+    const std::int64_t together = units_together(walk);
     const std::int64_t units = walk.units() / together;
-    const std::int64_t begin = units * chunk / chunks;
-    const std::int64_t share = units * (chunk + 1) / chunks - begin;
+    const std::int64_t of_rows = together == 1 && slices == 1 ? units_of_rows(walk) : 1;
+    const std::int64_t begin = begin_of_share(units, of_rows, chunk, chunks);
+    const std::int64_t share = begin_of_share(units, of_rows, chunk + 1, chunks) - begin;
     walk.run(srcs, dsts, (begin + share * slice / slices) * together, (begin + share * (slice + 1) / slices) * together);
 }
 
@@ -353,6 +359,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
         context.large = context.beyond_cache = context.stream_rows = options.variant.stores == Variant::Stores::nontemporal;
     }
     if (!sinks && !repeated) transfers = with_rows_together(std::move(transfers), context);
+    context.alone = transfers.size() == 1 && !repeated;
     const auto nests = static_cast<std::int64_t>(std::max<std::size_t>(1, transfers.size()));
     if (context.beyond_cache && transfers.size() <= kMostSideBySide) context.side_by_side_bytes = side_by_side(transfers);
     if (context.side_by_side_bytes != 0) context.side_by_side_from = transfers.front().nest.src_offset;

@@ -96,6 +96,7 @@ struct Schedule {
     std::int64_t src_shift = 0;  // bytes
     std::int64_t dst_shift = 0;
     std::shared_ptr<const SourceBlocks> blocks = nullptr;  // of a staged walk
+    bool rows_together = false;  // a_outside: the tiles of b write the same rows, which threads had better not share
 };
 
 // A kernel call: where it reads and which tiles it covers; `fresh` unless the call before it has read the same lines.
@@ -159,6 +160,8 @@ struct Strategy {
     // moved by blocks, all by AVX2 in 0.89 of the time, by VBMI in 0.94; at 1.0 34 to 37, of which three or four take 1.05 to
     // 1.5 times as long.)
     virtual double worth_of_blocks(StoreMode) const { return 1.3; }
+    // Does it collect whole lines by itself, and does not stream what it has of a row as it comes?
+    virtual bool collects_lines() const { return false; }
     virtual std::int64_t b_tiles() const { return b.tiles(); }
     virtual void run(const Call& call) const noexcept = 0;
     // Moves bytes from the stage to the destination; at `next` lies what the next call will read, or null.

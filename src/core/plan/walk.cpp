@@ -15,7 +15,10 @@ void sort_by(std::vector<OuterLoop>& loops, std::int64_t OuterLoop::* step) {
 
 Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule& schedule) {
     const WalkOrder order = schedule.order;
-    Walk walk{{}, 0, 1, schedule.src_shift, schedule.dst_shift, schedule.blocks, 0};
+    Walk walk;
+    walk.src_offset = schedule.src_shift;
+    walk.dst_offset = schedule.dst_shift;
+    walk.blocks = schedule.blocks;
     std::vector<OuterLoop>& loops = walk.loops;
     loops.reserve(problem.loops.size() + 2);
     for (std::size_t k = 0; k < problem.loops.size(); ++k) {
@@ -59,7 +62,7 @@ Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule&
         walk.rereading += loop.src_step == 0 ? 1 : 0;
         loops.push_back(loop);
     }
-    if (order == WalkOrder::a_outside) walk.block_units = strategy.b_tiles();  // they write the same rows
+    if (schedule.rows_together) walk.row_units = strategy.b_tiles();
     if (order == WalkOrder::by_destination) sort_by(loops, &OuterLoop::dst_step);
     if (schedule.blocks != nullptr) {
         const auto along = [](const OuterLoop& loop) { return loop.role == OuterLoop::Role::along_rows; };

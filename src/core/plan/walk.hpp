@@ -1,6 +1,7 @@
 // The walk over a plan's kernel calls: loops around the kernel, and where in them a call is.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct OuterLoop {
 struct Walk {
     std::vector<OuterLoop> loops;  // outermost first
     std::size_t rereading = 0;     // how many of the innermost of them read the same lines again
-    std::int64_t block_units = 1;  // units that belong together: they read the same block of the source, or write the same rows
+    std::int64_t block_units = 1;  // units that read the same block of the source, and belong together
+    std::int64_t row_units = 1;    // so many units, one after the other, write the same rows of the destination
     std::int64_t src_offset = 0;  // bytes
     std::int64_t dst_offset = 0;
     std::shared_ptr<const SourceBlocks> blocks = nullptr;  // that a staged walk asks for
@@ -33,6 +35,13 @@ struct Walk {
         return units;
     }
 };
+
+// The first unit of share `k` of `shares`: one that begins rows, unless that would move a fifth of a share.
+inline std::int64_t begin_of_share(std::int64_t units, std::int64_t row_units, std::int64_t k, std::int64_t shares) {
+    const std::int64_t even = units * k / shares;
+    const std::int64_t rows = (even + row_units / 2) / row_units * row_units;
+    return 5 * shares * std::abs(rows - even) <= units ? rows : even;
+}
 
 // Around the tiles of a scheduled strategy and the loops that it does not take, in the order that it wants.
 Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule& schedule);

@@ -6,6 +6,7 @@
 #include "plan/costs.hpp"
 #include "plan/lines.hpp"
 #include "plan/strategies.hpp"
+#include "plan/walk.hpp"
 
 namespace dnnmove {
 namespace {
@@ -167,6 +168,7 @@ struct TileTranspose final : ChainedTranspose {
         const bool pieces = stores == StoreMode::nontemporal && a.extent * itemsize <= kBlockedSourceRow;
         return pieces ? 0.95 : Strategy::worth_of_blocks(stores);
     }
+    bool collects_lines() const override { return by_lines; }
     std::int64_t b_tiles() const override { return b.tiles() + (shifts_to_lines ? 1 : 0); }
     void run(const Call& call) const noexcept override;
     void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
@@ -321,8 +323,8 @@ bool TileTranspose::panel_loses_lines(std::int64_t rows) const {
 // alike within a page, it does so all along.
 bool TileTranspose::sides_meet() const {
     const std::int64_t side = kLine / itemsize;
-    if (a_chained || b_chained || (b.src_stride - itemsize) * side % kPage != 0 ||
-        (a.dst_stride - itemsize) * side % kPage != 0)
+    if (a_chained || b_chained || (b.src_stride - itemsize) % kPage * side % kPage != 0 ||
+        (a.dst_stride - itemsize) % kPage * side % kPage != 0)
         return false;
     return lines_in_one_set(b.src_stride, side, false) + lines_in_one_set(a.dst_stride, side, false) > kSmallSetLines;
 }
@@ -380,7 +382,7 @@ bool TileTranspose::stages_rows(const Problem& problem) const {
 // `most` rows of the destination, or so many fewer that two threads have about as many of them each: where they share rows, both
 // write the same lines at the same time.
 std::int64_t TileTranspose::shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const {
-    if (a.extent >= kFewTiles * most) return most;
+    if (!problem.context.alone || a.extent >= kFewTiles * most) return most;
     std::int64_t outer = 1;
     for (std::size_t k = 0; k < problem.loops.size(); ++k) {
         if (takes(k)) continue;
@@ -389,11 +391,13 @@ std::int64_t TileTranspose::shared_tile(const Problem& problem, std::int64_t mos
     }
     const std::int64_t rows = outer * a.extent;
     if (outer >= kFewTiles || b.extent * itemsize < kLeastSharedBytes / rows) return most;
-    // Of the thread that has more rows.
+    // Rows of the thread that has more; all of them where both write some.
+    const std::int64_t of_rows = b_tiles();
     const auto share = [&](std::int64_t tile) {
         const std::int64_t tiles = (a.extent + tile - 1) / tile;
-        const std::int64_t half = outer * tiles / 2;
-        const std::int64_t first = half / tiles * a.extent + half % tiles * tile;
+        const std::int64_t half = begin_of_share(outer * tiles * of_rows, of_rows, 1, 2);
+        if (half % of_rows != 0) return rows;
+        const std::int64_t first = half / of_rows / tiles * a.extent + half / of_rows % tiles * tile;
         return std::max(first, rows - first);
     };
     std::int64_t best = most;
