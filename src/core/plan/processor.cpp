@@ -25,7 +25,7 @@ bool has_strings() {
 const Processor& find() {
     if (__builtin_cpu_is("intel")) return kFewStreams;
     if (has_strings()) return kStrings;
-    return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") ? kSmallCaches : kManyStreams;
+    return __builtin_cpu_is("amd") ? kSmallCaches : kManyStreams;
 }
 #else
 const Processor& find() { return kManyStreams; }

@@ -26,11 +26,11 @@ struct Processor {
     // caches alone, which gain 1.06 to 1.15: by AVX2 1.06 times as fast, by vectors of a line 1.09; streams dealt out 1.14 and
     // 1.48, batches of transposes 1.08 and 1.03, strided elements 1.10 and 1.13, rows 1.04 and 1.03.)
     bool claims_lines;
-    // Past the caches pieces of rows that are stored as they come, and what is staged, leave so many times as fast, compared with a
-    // walk by blocks, as the planner thinks. (Zen 4, two threads, 400 random permutations of 5 to 20 axes, by blocks: of those whose tiles of bytes and of 2
-    // bytes are collected in lines or stored in the caches all 22 gain, 1.04 to 2.9 times; of 20 whose pieces of elements of 4 and
-    // 8 bytes are streamed 14 take longer, by up to 2. Ten of rows of 36 to 64 bytes that are staged: by AVX2 0.84 to 1.64 times as
-    // fast, by vectors of a line 0.70 to 1.31.)
+    // Past the caches pieces of rows that are streamed as they come, and what is staged, leave so many times as fast, compared with
+    // a walk by blocks, as the planner thinks. (Zen 4, two threads, permutations of 5 to 20 axes by blocks, AVX2 and vectors of a
+    // line: 20 whose tiles are collected in lines or stored in the caches, most of them of bytes and of 2 bytes, 0.98 to 2.9 times
+    // as fast; 22 others, most of them of 4 and 8 bytes, 0.49 to 1.65, of which 15 are slower. Ten of rows of 36 to 64 bytes that are
+    // staged: by AVX2 0.84 to 1.64 times as fast, by vectors of a line 0.70 to 1.31.)
     double streams_pieces;
     // What is moved by blocks is streamed as soon as other nests are, and not only where rows are. (Zen 4, two threads, 11 and 6
     // permutations of 26 to 32 MB: by AVX2 1.37 times as fast, by vectors of a line 1.39.)
@@ -47,7 +47,7 @@ struct Processor {
 // of the speed of staged ones; of 4 and 8 bytes, 8 and 4 open lines: level.)
 inline constexpr Processor kManyStreams{512, 0, true, 8, true, 32 << 20, false, false, 1.7, true, false};
 
-// Zen 4. (plan/strategies/tile_transpose.cpp has the figures.)
+// Zen 4, and those before it, whose first-level cache is like its own. (plan/strategies/tile_transpose.cpp has its figures.)
 inline constexpr Processor kSmallCaches = [] {
     Processor processor = kManyStreams;
     processor.small_first_level = true;
