@@ -261,7 +261,7 @@ void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const*
                std::int64_t slice, std::int64_t slices) noexcept {
     const std::int64_t together = units_together(walk);
     const std::int64_t units = walk.units() / together;
-    const std::int64_t of_rows = together == 1 && slices == 1 ? units_of_rows(walk) : 1;
+    const std::int64_t of_rows = slices == 1 ? units_of_rows(walk) : 1;  // (What has blocks has no such rows.)
     const std::int64_t begin = begin_of_share(units, of_rows, chunk, chunks);
     const std::int64_t share = begin_of_share(units, of_rows, chunk + 1, chunks) - begin;
     walk.run(srcs, dsts, (begin + share * slice / slices) * together, (begin + share * (slice + 1) / slices) * together);
