@@ -299,10 +299,14 @@ template <bool claims>
 template <class Simd>
 [[gnu::always_inline]] inline void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a,
                                              KernelLoop b, KernelStores stores) noexcept {
-    // Close runs are found by the hardware; distant ones are asked for some runs ahead.
+    // Close runs are found by the hardware; distant ones are asked for some runs ahead, or, where b's steps stay in their lines,
+    // a whole b ahead: there the next call continues.
     const std::int64_t distance = a.src_stride < 0 ? -a.src_stride : a.src_stride;
     const std::int64_t close = is_list(a, b) ? 1 : 0;
-    const std::int64_t ahead = stores.prefetch ? (distance >= kLine ? kRunsAhead * a.src_stride : close) : 0;
+    const bool again = b.src_rows == nullptr && b.extent > 1 && b.src_stride != 0 && b.src_stride < kLine &&
+                       b.src_stride > -kLine;
+    const std::int64_t far = again ? b.extent * b.src_stride : kRunsAhead * a.src_stride;
+    const std::int64_t ahead = stores.prefetch ? (distance >= kLine ? far : close) : 0;
     if (stores.claim) return copy_runs_ahead<true>(src, dst, bytes, a, b, ahead);
     copy_runs_ahead<false>(src, dst, bytes, a, b, ahead);
 }
