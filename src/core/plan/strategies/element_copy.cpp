@@ -11,10 +11,10 @@ namespace {
 constexpr std::int64_t kBlockPiece = 512;  // bytes of a destination row
 constexpr std::int64_t kLeastBlocked = 8;  // bytes of an element
 
-// Of so many pages of the source, a stream in each, prefetchers bring what the next tile reads before the kernel could ask for it.
-// (Zen 4, AVX2, elements of 19 to 60 bytes, 2 to 11 MB, from the last-level cache, asking for the next tile against not: 12 to 20
-// rows in as many pages 0.84 to 0.96 of the speed by one thread and by two; 16 to 30 pages of 3 to 4 KiB rows 0.85 to 1.08; 24 to
-// 48 rows in as many pages 0.95 to 4.3 times, 64 and more rows of 2 to 5 KB 1.1 to 5.3 by one thread, 1.1 to 4.8 by two.)
+// Of so many pages of the source, a stream in each, prefetchers bring what the next tile reads before the kernel could ask
+// for it. (Zen 4, AVX2, elements of 10 to 60 bytes, 3 to 11 MB, from the last-level cache, asking for the next tile against
+// not: 12 to 20 rows in as many pages 0.84 to 1.01 of the speed by one thread and by two; 24 to 40 rows of 3 to 3.9 KB in 22 to
+// 30 pages 0.85 to 1.08; 24 to 48 rows in as many pages 0.95 to 4.3 times, 64 and more rows of 1.5 to 3.7 KB 1.03 to 5.3.)
 constexpr std::int64_t kFollowedPages = 20;
 constexpr std::int64_t kPage = 4096;  // bytes
 
