@@ -208,6 +208,7 @@ struct Checked {
             .that(block.count >= 1 && block.count <= ExchangeBlock::kMaxVectors, "1 to kMaxVectors vectors")
             .that(records >= block.records, "the records of a block at least")
             .that(rows.extent >= 0, "rows are not negative")
+            .that(rows.src_rows == nullptr || inner.exchange_bytes < kLine, "no table of rows where vectors are lines")
             .that(!stores.nontemporal || inner.exchange_bytes == kLine, "vectors that are no lines are not streamed");
         inner.exchange(block, srcs, dsts, records, rows, stores);
     }

@@ -45,59 +45,104 @@ inline typename Simd::Vector picks_of(const ExchangeStep& step) {
     return Simd::splat(reinterpret_cast<const std::byte*>(step.index), 16);
 }
 
-// A few vectors on each side, every one made of all: each source is loaded once.
-template <class Simd, int count>
+// A few vectors on each side, every one made of all: each source is loaded once. `even`: the vectors of a side all move alike.
+template <class Simd, int count, bool even>
 struct FewShort {
     using Vector = typename Simd::Vector;
     static constexpr int kBlocks = Simd::kBytes / kShortExchange;
 
+    // What each vector of a side has, or all of them.
+    struct PerVector {
+        std::int64_t of[even ? 1 : count];
+        std::int64_t operator[](int v) const { return of[even ? 0 : v]; }
+    };
+    template <class Value>
+    [[gnu::always_inline]] static inline PerVector each(const Value& value) {
+        PerVector all;
+#pragma GCC unroll 8
+        for (int v = 0; v < (even ? 1 : count); ++v) all.of[v] = value(v);
+        return all;
+    }
+
+    // Where the vectors of a side lie.
+    template <class Byte>
+    struct Places {
+        Byte* at[count];
+        std::int64_t further = 0;  // of all, where they move alike
+        Byte* operator[](int v) const { return at[v] + further; }
+        [[gnu::always_inline]] inline void move(const PerVector& step, std::int64_t times) {
+            if (even) {
+                further += times * step[0];
+                return;
+            }
+#pragma GCC unroll 8
+            for (int v = 0; v < count; ++v) at[v] += times * step[v];
+        }
+    };
+
+    // A block, or two: the second lies `src_step` and `dst_step` further on.
     template <int blocks, bool claims>
-    static void move(const Vector (&picks)[count][count], const std::byte* const (&from)[count], std::byte* const (&to)[count],
-                     const ShortCursors& at, std::int64_t block, std::int64_t ahead) {
+    [[gnu::always_inline]] static inline void move(const Vector (&picks)[count][count], const Places<const std::byte>& from,
+                                                   const Places<std::byte>& to, const PerVector& src_step,
+                                                   const PerVector& dst_step, std::int64_t ahead) {
         Vector x[count];
 #pragma GCC unroll 8
         for (int s = 0; s < count; ++s) {
-            const std::int64_t step = at.sources[s].move;
-            if (ahead != 0) __builtin_prefetch(from[s] + block * step + ahead);
-            x[s] = load_lanes<Simd, blocks>(from[s] + block * step, step);
+            if (ahead != 0) __builtin_prefetch(from[s] + ahead);
+            x[s] = load_lanes<Simd, blocks>(from[s], src_step[s]);
         }
 #pragma GCC unroll 8
         for (int v = 0; v < count; ++v) {
             Vector vectors = Simd::shuffle_lanes(x[0], picks[v][0]);
 #pragma GCC unroll 8
             for (int s = 1; s < count; ++s) vectors |= Simd::shuffle_lanes(x[s], picks[v][s]);
-            const std::int64_t step = at.destinations[v].move;
-            if (claims) __builtin_prefetch(to[v] + block * step);
-            store_lanes<Simd, blocks>(to[v] + block * step, step, vectors);
+            if (claims) __builtin_prefetch(to[v]);
+            store_lanes<Simd, blocks>(to[v], dst_step[v], vectors);
         }
     }
 
     template <bool claims>
-    static void run(const ExchangeBlock& block, const ShortCursors& at, const KernelLoop& rows, std::int64_t rows_ahead) {
+    static void run(const ExchangeBlock& block, const ShortCursors& at, const KernelLoop& loop, std::int64_t rows_ahead) {
+        const KernelLoop rows = loop;  // values: the stores could alias them
         Vector picks[count][count];
+        Places<const std::byte> src;
+        Places<std::byte> dst;
         for (int v = 0; v < count; ++v) {
             for (int s = 0; s < count; ++s) picks[v][s] = picks_of<Simd>(block.steps[v * count + s]);
+            src.at[v] = at.sources[v].at;
+            dst.at[v] = at.destinations[v].at;
         }
+        const std::int64_t groups = at.blocks / kBlocks;
+        const bool rest = at.blocks % kBlocks != 0;
+        const bool again = at.last != 0;
+        const auto src_step = each([&](int v) { return at.sources[v].move; });
+        const auto dst_step = each([&](int v) { return at.destinations[v].move; });
+        // From the blocks that are left to the row's last one.
+        const auto src_last = each([&](int v) { return at.last * at.sources[v].record - groups * kBlocks * src_step[v]; });
+        const auto dst_last = each([&](int v) { return at.last * at.destinations[v].record - groups * kBlocks * dst_step[v]; });
+        std::int64_t ahead = at.ahead;
         for (std::int64_t j = 0; j < rows.extent; ++j) {
-            const std::byte* from[count];
-            std::byte* to[count];
-            const std::int64_t src = rows.src_at(j);
-            const std::int64_t ahead = rows_ahead == 0 ? at.ahead : rows.src_ahead(j + rows_ahead) - src;
-#pragma GCC unroll 8
-            for (int v = 0; v < count; ++v) {
-                from[v] = at.sources[v].at + src;
-                to[v] = at.destinations[v].at + j * rows.dst_stride;
+            const std::int64_t src_row = rows.src_at(j);
+            const std::int64_t dst_row = j * rows.dst_stride;
+            if (rows_ahead != 0) ahead = rows.src_ahead(j + rows_ahead) - src_row;
+            Places<const std::byte> from = src;
+            Places<std::byte> to = dst;
+            from.move(each([&](int) { return src_row; }), 1);
+            to.move(each([&](int) { return dst_row; }), 1);
+            for (std::int64_t i = 0; i < groups; ++i) {
+                move<kBlocks, claims>(picks, from, to, src_step, dst_step, ahead);
+                from.move(src_step, kBlocks);
+                to.move(dst_step, kBlocks);
             }
-            std::int64_t i = 0;
-            for (; i + kBlocks <= at.blocks; i += kBlocks) move<kBlocks, claims>(picks, from, to, at, i, ahead);
-            if (i < at.blocks) move<1, claims>(picks, from, to, at, i, ahead);
-            if (at.last == 0) continue;
-#pragma GCC unroll 8
-            for (int v = 0; v < count; ++v) {
-                from[v] += at.last * at.sources[v].record;
-                to[v] += at.last * at.destinations[v].record;
+            if (kBlocks == 2 && rest && again) {
+                move<kBlocks, claims>(picks, from, to, src_last, dst_last, ahead);
+                continue;
             }
-            move<1, false>(picks, from, to, at, 0, 0);
+            if (rest) move<1, claims>(picks, from, to, src_step, dst_step, ahead);
+            if (!again) continue;
+            from.move(src_last, 1);
+            to.move(dst_last, 1);
+            move<1, false>(picks, from, to, src_step, dst_step, 0);
         }
     }
 };
@@ -173,7 +218,7 @@ struct ManyShort {
 
 template <class Simd>
 void exchange_short(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
-                    const KernelLoop& rows, KernelStores stores) noexcept {
+                    const KernelLoop& across, KernelStores stores) noexcept {
     ShortCursors at;
     bool dense = block.count <= ExchangeBlock::few_vectors(kShortExchange);
     std::int64_t total = 0;
@@ -193,13 +238,31 @@ void exchange_short(const ExchangeBlock& block, const std::byte* const* srcs, st
     }
     at.blocks = records >> log2;
     at.last = at.blocks << log2 == records ? 0 : records - block.records;
+    KernelLoop rows = across;
+    if (at.blocks == 1 && at.last == 0 && rows.src_rows == nullptr) {  // rows of one block are blocks of one row
+        for (std::int32_t v = 0; v < block.count; ++v) {
+            at.sources[v].move = rows.src_stride;
+            at.destinations[v].move = rows.dst_stride;
+        }
+        total = rows.src_stride;
+        at.blocks = rows.extent;
+        rows = {1, 0, 0};
+    }
     const std::int64_t row = at.blocks * kShortExchange * block.count;  // bytes
     // Sources that move by little are many: each is asked for less far ahead. Of short rows later ones are asked for.
     at.ahead = stores.prefetch ? kShortAhead * total / (kShortExchange * block.count) : 0;
     const std::int64_t rows_ahead = stores.prefetch && rows.extent > 1 && row < 2 * kShortAhead ? kShortAhead / row + 1 : 0;
+    bool even = true;
+    for (std::int32_t v = 1; v < block.count; ++v) {
+        even = even && at.sources[v].move == at.sources[0].move && at.destinations[v].move == at.destinations[0].move;
+    }
+    const auto run_few = [&]<int count, bool alike>() {
+        if (stores.claim) return FewShort<Simd, count, alike>::template run<true>(block, at, rows, rows_ahead);
+        FewShort<Simd, count, alike>::template run<false>(block, at, rows, rows_ahead);
+    };
     const auto run = [&]<int count>() {
-        if (stores.claim) return FewShort<Simd, count>::template run<true>(block, at, rows, rows_ahead);
-        FewShort<Simd, count>::template run<false>(block, at, rows, rows_ahead);
+        if (even) return run_few.template operator()<count, true>();
+        run_few.template operator()<count, false>();
     };
     switch (dense ? block.count : 0) {
         case 2: return run.template operator()<2>();

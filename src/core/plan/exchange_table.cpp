@@ -73,7 +73,7 @@ bool fits_exchange(std::int64_t vectors, std::int64_t elements, std::int64_t vec
 
 double exchange_cycles(std::int64_t vectors, std::int64_t steps, std::int64_t vector_bytes) {
     const double lines = static_cast<double>(vectors * vector_bytes) / kLine;
-    const double per_step = vector_bytes == kLine ? 2.2 : few_vectors(vectors, vector_bytes) ? 0.5 : 1.2;
+    const double per_step = vector_bytes == kLine ? 2.2 : few_vectors(vectors, vector_bytes) ? 0.42 : 1.2;
     return 1.5 + per_step * static_cast<double>(steps) / lines;
 }
 

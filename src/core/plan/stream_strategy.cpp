@@ -50,11 +50,11 @@ bool StreamStrategy::take_streams(const Problem& problem, bool (*may_be_streams)
     return true;
 }
 
-StoreMode StreamStrategy::size_streams(const Problem& problem, std::int64_t step, bool may_be_pieces) {
+StoreMode StreamStrategy::size_streams(const Problem& problem, std::int64_t step) {
     const bool past = problem.context.beyond_cache;
     unit_step = streams * itemsize;
     const std::int64_t row = a.extent * unit_step;
-    by_pieces = may_be_pieces && past && !stages() && a.extent * itemsize >= kLeastStream && streams <= kMostStreams;
+    by_pieces = past && !stages() && a.extent * itemsize >= kLeastStream && streams <= kMostStreams;
     if (by_pieces) {
         // Pieces of whole lines: of streams that begin with one they all do.
         size_inside_out(unit_step, kMostStaged / 2, std::lcm(step, kLine / line_part(itemsize)));

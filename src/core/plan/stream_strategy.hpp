@@ -30,9 +30,8 @@ protected:
         const std::int64_t row = streams * a.extent * itemsize;
         return !deals || (pitch == a.extent * itemsize && b.extent > 1 && b.dst_stride == row && row <= kMaxUnitBytes / 2);
     }
-    // The tiles, a multiple of `step` elements of a stream long; `may_be_pieces` where the kernel is fast enough for a stage of
-    // pieces to pay.
-    StoreMode size_streams(const Problem& problem, std::int64_t step, bool may_be_pieces);
+    // The tiles, a multiple of `step` elements of a stream long.
+    StoreMode size_streams(const Problem& problem, std::int64_t step);
     // `count` elements of every stream of a unit, from `src` to `dst`; on the side where the streams are separate they lie
     // `apart` bytes from each other.
     virtual void move(const Call& call, const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t apart,

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "plan/chains.hpp"
+#include "plan/costs.hpp"
 #include "plan/lines.hpp"
 #include "plan/strategies.hpp"
 
@@ -49,7 +50,8 @@ Chain pieces_beside(const Chain& run, const Problem& problem) {
 double cycles_of(std::int64_t count, const Problem& problem) {
     constexpr double kRunCycles = 3;
     const double element = problem.itemsize == 16 ? 1.15 : 0.9;
-    return (element + kRunCycles / static_cast<double>(count)) / static_cast<double>(problem.itemsize);
+    return (element * costs_of(problem.kernels()).table + kRunCycles / static_cast<double>(count)) /
+           static_cast<double>(problem.itemsize);
 }
 
 // How many blocks make a unit, and whether its runs are streamed.

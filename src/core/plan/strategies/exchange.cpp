@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "plan/strategies.hpp"
+#include "plan/costs.hpp"
 #include "plan/exchange_table.hpp"
 #include "plan/stream_strategy.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 constexpr std::int64_t kMaxElement = 16;   // bytes
 constexpr std::int64_t kMaxStreams = 16;
 // What a run costs besides its blocks, of few vectors and for each of more: cycles.
-constexpr double kRunCycles = 15;
+constexpr double kRunCycles = 5;
 constexpr double kVectorRunCycles = 50;
 
 bool may_be_streams(std::int64_t count) { return count >= 2 && count <= kMaxStreams; }
@@ -28,17 +29,20 @@ struct Exchange final : StreamStrategy {
         records = vector_bytes / std::gcd(vector_bytes, itemsize);
         const std::int64_t vectors = streams * itemsize * records / vector_bytes;
         if (a.extent < records || !fits_exchange(vectors, records, vector_bytes)) return false;
-        cycles = exchange_cycles(vectors,
-                                 few_vectors(vectors, vector_bytes) ? vectors * vectors : vectors * std::min(vectors, records),
-                                 vector_bytes);
-        besides = few_vectors(vectors, vector_bytes) ? kRunCycles : kVectorRunCycles * static_cast<double>(vectors);
+        few = few_vectors(vectors, vector_bytes);
+        cycles = exchange_cycles(vectors, vectors * (few ? vectors : std::min(vectors, records)), vector_bytes) *
+                 costs_of(problem.kernels()).exchange;
+        besides = few ? kRunCycles : kVectorRunCycles * static_cast<double>(vectors);
         return true;
     }
     double cost(const Problem&) const override {
+        if (few && a.extent == records) return cycles / kLine;  // rows of one block go two at a time
         const double run = static_cast<double>(a.extent * streams * itemsize);
-        // Two blocks take the time of one (by registers of 16 bytes it is not far off), and the one that repeats part of another is
-        // alone.
-        const std::int64_t pairs = (a.extent / records + 1) / 2 + (a.extent % records == 0 ? 0 : 1);
+        // Two blocks take the time of one (by registers of 16 bytes it is not far off). The one that repeats part of another is
+        // alone where there are more vectors.
+        const std::int64_t again = a.extent % records == 0 ? 0 : 1;
+        const std::int64_t blocks = a.extent / records;
+        const std::int64_t pairs = few ? (blocks + again + 1) / 2 : (blocks + 1) / 2 + again;
         const double waste = static_cast<double>(2 * pairs * records) / static_cast<double>(a.extent);
         return waste * cycles / kLine + besides / run;
     }
@@ -46,8 +50,7 @@ struct Exchange final : StreamStrategy {
         // There is one: what it takes at most fits (match).
         table = *build_exchange(std::vector<std::int64_t>(static_cast<std::size_t>(streams), itemsize), deals,
                                 problem.kernels().exchange_bytes);
-        // (By registers of 16 bytes three streams of 4 bytes take 1.4 times as long with a stage: the permutes take the time.)
-        return size_streams(problem, records, problem.kernels().vector_bytes > 16);
+        return size_streams(problem, records);
     }
     void move(const Call& call, const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t apart,
               KernelStores stores) const noexcept override {
@@ -62,6 +65,7 @@ struct Exchange final : StreamStrategy {
     std::size_t memory() const override { return Strategy::memory() + table.memory(); }
 
     std::int64_t records = 0;  // of a block
+    bool few = false;  // vectors
     double cycles = 0;  // per line
     double besides = 0;  // cycles of a run, whatever its length
     ExchangeTable table;

@@ -62,7 +62,7 @@ struct Interleave final : StreamStrategy {
                             (b.extent == 1 || b.dst_stride == a.extent * streams * itemsize);
         const bool direct = context.beyond_cache && vector_bytes == kLine && same_phase &&
                             ((whole && alignment == kLine) || is_long || follow);
-        if (!direct) return size_streams(problem, vector_steps, true);
+        if (!direct) return size_streams(problem, vector_steps);
         unit_step = streams * itemsize;
         size_inside_out(unit_step, kUnitBytes, vector_steps);
         return StoreMode::nontemporal;
