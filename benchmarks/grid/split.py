@@ -45,6 +45,7 @@ def cases(threads: int) -> list[Case]:
         split((100000, 31), 1, (7, 24), "f8"),
         split((100000, 9), 1, (3, 3, 3), "i1"),
         split((20000, 144), 1, (48, 48, 48), "f4"),
+        split((100000, 12), 1, (1,) * 12, "i1"),
     ]
     for shape in ((8, 31), (128, 64), (1000, 131), (10000, 210), (70000, 240), (500000, 268)):
         third = shape[1] // 3
@@ -63,6 +64,7 @@ def cases(threads: int) -> list[Case]:
         ((40000, 10), 1, (5, 5), "f4"),
         ((1000000, 30), 1, (12, 10, 8), "i2"),
         ((20000, 144), 1, (48, 48, 48), "f4"),
+        ((100000, 12), 1, (1,) * 12, "i1"),
     ]:
         found.append(
             split(shape, axis, lengths, dtype, "concat", quick=dtype == "f4" and axis == 1 and len(shape) == 2)

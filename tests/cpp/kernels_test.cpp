@@ -416,7 +416,7 @@ TEST_CASE_FIXTURE(Checker, "parts of tiles are transposed") {
         const std::int64_t width = std::int64_t{1} << log2;
         const std::int64_t side = kernels_.vector_bytes / width;
         for (std::int64_t part = 1; part <= side + side / 2; ++part) {
-            for (const std::int64_t other : {std::int64_t{3}, side - 1, side}) {
+            for (const std::int64_t other : {std::int64_t{3}, side - 1, side, 2 * side + 3}) {
                 for (const bool turned : {false, true}) {
                     const std::int64_t out = turned ? part : other, in = turned ? other : part;
                     if (out < 1 || in < 1) continue;

@@ -140,8 +140,10 @@ TEST_CASE_FIXTURE(RecordChecks, "fields and records are exchanged by tables") {
                 // Rows of one block, one and a part of another, two, three and a part.
                 for (const std::int64_t blocks : {1, 2, 3}) {
                     for (const bool half : {false, true}) {
-                        exchange(widths, split, {blocks, half, 3, false}, stores, 1);
-                        if (kernels_.exchange_bytes < 64) exchange(widths, split, {blocks, half, 3, true}, stores, 1);
+                        for (const std::int64_t rows : {0, 2, 3}) {
+                            exchange(widths, split, {blocks, half, rows, false}, stores, 1);
+                            if (kernels_.exchange_bytes < 64) exchange(widths, split, {blocks, half, rows, true}, stores, 1);
+                        }
                     }
                 }
             }

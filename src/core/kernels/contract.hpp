@@ -278,8 +278,8 @@ struct Kernels {
                   std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept;
     std::int64_t weave_bytes;  // of a vector: a line, or 16
     // `records` records, at least a block's, between the buffers at `srcs` and those at `dsts`, rows.extent times; the last
-    // block of a row may repeat part of the one before it. Its vectors are of exchange_bytes: a line, where no table says where
-    // rows are read, or 16 bytes.
+    // block of a row may repeat part of the one before it. Its vectors are of exchange_bytes: a line, or 16 bytes. Where they are
+    // lines, rows.src_rows is null.
     // nontemporal: only of lines, every vector of the destination's whole blocks lies on one. prefetch: every source so many
     // bytes ahead.
     void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,

@@ -2,6 +2,9 @@
 // time, of as many blocks as a register has lanes (one or two).
 #pragma once
 
+#include <array>
+#include <utility>
+
 #include "kernels/contract.hpp"
 
 namespace dnnmove {
@@ -147,8 +150,9 @@ struct FewShort {
     }
 };
 
-// One destination vector of the blocks [first, last), of `count` steps; `src` and `dst` bytes behind the cursors.
-template <class Simd, int count>
+// One destination vector of the blocks [first, last), of `count` steps; `src` and `dst` bytes behind the cursors. `even`: all
+// sources move alike.
+template <class Simd, int count, bool even>
 inline void exchange_short_vector(const ExchangeStep* steps, const ShortCursor* sources, const ShortCursor& destination,
                                   std::int64_t first, std::int64_t last, std::int64_t records, std::int64_t src,
                                   std::int64_t dst, bool claim) {
@@ -156,44 +160,56 @@ inline void exchange_short_vector(const ExchangeStep* steps, const ShortCursor* 
     typename Simd::Vector picks[count];
     const std::byte* from[count];
     std::int64_t moves[count];
+#pragma GCC unroll 11
     for (int s = 0; s < count; ++s) {
         const ShortCursor& source = sources[steps[s].first];
         picks[s] = picks_of<Simd>(steps[s]);
-        from[s] = source.at + src + records * source.record;
+        from[s] = source.at + src + records * source.record + first * source.move;
         moves[s] = source.move;
     }
-    std::byte* const to = destination.at + dst + records * destination.record;
-    const auto move = [&]<int blocks>(std::int64_t i) {
-        auto vectors = Simd::shuffle_lanes(load_lanes<Simd, blocks>(from[0] + i * moves[0], moves[0]), picks[0]);
+    const std::int64_t dst_move = destination.move;
+    std::byte* to = destination.at + dst + records * destination.record + first * dst_move;
+    std::int64_t further = 0;  // of all sources, where they move alike
+    const auto move = [&]<int blocks>() {
+        const auto vector_of = [&](int s) {
+            return Simd::shuffle_lanes(load_lanes<Simd, blocks>(from[s] + further, moves[even ? 0 : s]), picks[s]);
+        };
+        auto vectors = vector_of(0);
 #pragma GCC unroll 11
-        for (int s = 1; s < count; ++s) {
-            vectors |= Simd::shuffle_lanes(load_lanes<Simd, blocks>(from[s] + i * moves[s], moves[s]), picks[s]);
-        }
-        if (claim) __builtin_prefetch(to + i * destination.move);
-        store_lanes<Simd, blocks>(to + i * destination.move, destination.move, vectors);
+        for (int s = 1; s < count; ++s) vectors |= vector_of(s);
+        if (claim) __builtin_prefetch(to);
+        store_lanes<Simd, blocks>(to, dst_move, vectors);
     };
     std::int64_t i = first;
-    for (; i + kBlocks <= last; i += kBlocks) move.template operator()<kBlocks>(i);
-    if (i < last) move.template operator()<1>(i);
+    for (; i + kBlocks <= last; i += kBlocks) {
+        move.template operator()<kBlocks>();
+        to += kBlocks * dst_move;
+        if (even) {
+            further += kBlocks * moves[0];
+        } else {
+#pragma GCC unroll 11
+            for (int s = 0; s < count; ++s) from[s] += kBlocks * moves[s];
+        }
+    }
+    if (i < last) move.template operator()<1>();
 }
 
 // Any number of vectors, one after the other over as many blocks as stay in the first-level cache.
-template <class Simd>
+template <class Simd, bool even>
 struct ManyShort {
     // Blocks [first, last) from a record on.
     static void chunk(const ExchangeBlock& block, const ShortCursors& at, std::int64_t first, std::int64_t last,
                       std::int64_t record, std::int64_t src, std::int64_t dst, bool claim) {
         using Vector = void (*)(const ExchangeStep*, const ShortCursor*, const ShortCursor&, std::int64_t, std::int64_t,
                                 std::int64_t, std::int64_t, std::int64_t, bool);
-        static constexpr Vector kBySteps[ExchangeBlock::kMaxSteps] = {
-            exchange_short_vector<Simd, 1>,  exchange_short_vector<Simd, 2>, exchange_short_vector<Simd, 3>,
-            exchange_short_vector<Simd, 4>,  exchange_short_vector<Simd, 5>, exchange_short_vector<Simd, 6>,
-            exchange_short_vector<Simd, 7>,  exchange_short_vector<Simd, 8>, exchange_short_vector<Simd, 9>,
-            exchange_short_vector<Simd, 10>, exchange_short_vector<Simd, 11>};
+        static constexpr auto kBySteps = []<int... ks>(std::integer_sequence<int, ks...>) {
+            return std::array<Vector, sizeof...(ks)>{exchange_short_vector<Simd, ks + 1, even>...};
+        }(std::make_integer_sequence<int, ExchangeBlock::kMaxSteps>{});
         const ExchangeStep* steps = block.steps;
         for (std::int32_t v = 0; v < block.count; ++v) {
             const std::int32_t count = block.destinations[v].steps;
-            kBySteps[count - 1](steps, at.sources, at.destinations[v], first, last, record, src, dst, claim);
+            kBySteps[static_cast<std::size_t>(count - 1)](steps, at.sources, at.destinations[v], first, last, record, src, dst,
+                                                          claim);
             steps += count;
         }
     }
@@ -272,8 +288,10 @@ void exchange_short(const ExchangeBlock& block, const std::byte* const* srcs, st
         case 6: return run.template operator()<6>();
         case 7: return run.template operator()<7>();
         case 8: return run.template operator()<8>();
-        default: return ManyShort<Simd>::run(block, at, rows, stores.claim);
+        default: break;
     }
+    if (even) return ManyShort<Simd, true>::run(block, at, rows, stores.claim);
+    ManyShort<Simd, false>::run(block, at, rows, stores.claim);
 }
 
 }  // namespace

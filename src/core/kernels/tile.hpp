@@ -184,15 +184,12 @@ struct Tile {
         }
     }
 
-    // Fewer rows than a lane holds: lanes of these rows, and of the last of them again, by way of a stage.
+    // Fewer rows than a lane holds: lanes of these rows, and of the last of them again. What a lane has too much belongs to
+    // columns that follow, which are stored later; where they end, by way of a stage.
     template <bool whole_columns, bool prefetch>
     static inline void run_part(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                 const std::int64_t* dst_rows, Columns columns, std::int64_t rows, RowsAhead ahead,
                                 const std::byte* room) {
-        alignas(64) std::byte stage[kSide * 16];
-        asm("" : "=m"(stage));  // no instruction: GCC does not see that as many rows are written as are read
-        std::int64_t stage_rows[kSide];
-        for (int k = 0; k < kSide; ++k) stage_rows[k] = k * 16;
         std::int64_t from[kPerLane];
         std::int64_t next[kPerLane];
         for (int k = 0; k < kPerLane; ++k) {
@@ -200,11 +197,19 @@ struct Tile {
             from[k] = src_rows[row];
             next[k] = ahead.rows[row];
         }
-        if constexpr (kLanes > 1) {
-            run_short<1, whole_columns, prefetch>(src, from, stage, stage_rows, columns, {ahead.src, next});
-        } else {
-            run<whole_columns, false, prefetch>(src, from, stage, stage_rows, columns, {ahead.src, next});
-        }
+        const auto run_lanes = [&](std::byte* to, const std::int64_t* to_rows) {
+            if constexpr (kLanes > 1) {
+                run_short<1, whole_columns, prefetch>(src, from, to, to_rows, columns, {ahead.src, next});
+            } else {
+                run<whole_columns, false, prefetch>(src, from, to, to_rows, columns, {ahead.src, next});
+            }
+        };
+        if (reaches(room, dst + dst_rows[columns.count - 1], 16)) return run_lanes(dst, dst_rows);
+        alignas(64) std::byte stage[kSide * 16];
+        asm("" : "=m"(stage));  // no instruction: GCC does not see that as many rows are written as are read
+        std::int64_t stage_rows[kSide];
+        for (int k = 0; k < kSide; ++k) stage_rows[k] = k * 16;
+        run_lanes(stage, stage_rows);
         for (std::int64_t k = 0; k < columns.count; ++k) {
             std::byte* const to = dst + dst_rows[k];
             if (reaches(room, to, 16)) {

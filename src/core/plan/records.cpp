@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "plan/costs.hpp"
 #include "plan/problem.hpp"
 #include "runtime/heap_bytes.hpp"
 
@@ -180,7 +181,7 @@ void Records::plan(const PlanContext& context) {
         const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
         double others = whole ? transpose_cycles(widths[0], count, kernels) : kNever;
         if (!whole && kernels.exchange_bytes < kLine) others = grouped_cycles(widths, groups_, pitch_, kernels);
-        if (table && records_ >= table->records && others >= table->cycles_per_line()) {
+        if (table && records_ >= table->records && others >= table->cycles_per_line() * costs_of(kernels).exchange) {
             exchange_ = std::move(*table);
             groups_ = {{Method::exchange, 0, fields_.size()}};
         }

@@ -14,6 +14,9 @@ constexpr std::int64_t kMaxStreams = 16;
 // What a run costs besides its blocks, of few vectors and for each of more: cycles.
 constexpr double kRunCycles = 5;
 constexpr double kVectorRunCycles = 50;
+// What a call of few vectors takes for each of its picks. (Zen 4, AVX2, two to four rows of one block a call: 200 cycles of three
+// vectors, 420 of seven.)
+constexpr double kPickCycles = 5;
 
 bool may_be_streams(std::int64_t count) { return count >= 2 && count <= kMaxStreams; }
 
@@ -33,18 +36,25 @@ struct Exchange final : StreamStrategy {
         cycles = exchange_cycles(vectors, vectors * (few ? vectors : std::min(vectors, records)), vector_bytes) *
                  costs_of(problem.kernels()).exchange;
         besides = few ? kRunCycles : kVectorRunCycles * static_cast<double>(vectors);
+        setup = few ? kPickCycles * static_cast<double>(vectors * vectors) : 0;
         return true;
     }
     double cost(const Problem&) const override {
-        if (few && a.extent == records) return cycles / kLine;  // rows of one block go two at a time
-        const double run = static_cast<double>(a.extent * streams * itemsize);
+        const std::int64_t bytes = a.extent * streams * itemsize;
+        const double run = static_cast<double>(bytes);
+        const double call = setup / static_cast<double>(std::min(b.extent * bytes, kUnitBytes));
+        // Rows of one block go two at a time.
+        if (few && a.extent == records) {
+            const double pairs = static_cast<double>((b.extent + 1) / 2);
+            return 2 * pairs / static_cast<double>(b.extent) * cycles / kLine + call;
+        }
         // Two blocks take the time of one (by registers of 16 bytes it is not far off). The one that repeats part of another is
         // alone where there are more vectors.
         const std::int64_t again = a.extent % records == 0 ? 0 : 1;
         const std::int64_t blocks = a.extent / records;
         const std::int64_t pairs = few ? (blocks + again + 1) / 2 : (blocks + 1) / 2 + again;
         const double waste = static_cast<double>(2 * pairs * records) / static_cast<double>(a.extent);
-        return waste * cycles / kLine + besides / run;
+        return waste * cycles / kLine + besides / run + call;
     }
     StoreMode size(const Problem& problem) override {
         // There is one: what it takes at most fits (match).
@@ -68,6 +78,7 @@ struct Exchange final : StreamStrategy {
     bool few = false;  // vectors
     double cycles = 0;  // per line
     double besides = 0;  // cycles of a run, whatever its length
+    double setup = 0;  // of a call
     ExchangeTable table;
 };
 
