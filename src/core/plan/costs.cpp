@@ -35,7 +35,7 @@ constexpr Costs::Gathers kTwoWindows{.network = {{{3.7, 1.8}, {2.8, 3.0}}},
 // By instruction set, in the order of Isa.
 constinit const std::array<Costs, 4> all_costs{{
     // scalar
-    {.weave = 0.9,
+    {.weave = 1.0,
      .exchange = 1.2,
      .transpose = {0.27, 0.38, 0.56, 0.60, 0.78},
      .cells = {0.45, 0.42, 0.40, 0.44},
