@@ -43,7 +43,7 @@ struct Exchange final : StreamStrategy {
         const std::int64_t bytes = a.extent * streams * itemsize;
         const double run = static_cast<double>(bytes);
         const double call = setup / static_cast<double>(std::min(b.extent * bytes, kUnitBytes));
-        // Rows of one block go two at a time.
+        // Rows of one block go two at a time, where vectors have two lanes and no table says where rows are read.
         if (few && a.extent == records) {
             const double pairs = static_cast<double>((b.extent + 1) / 2);
             return 2 * pairs / static_cast<double>(b.extent) * cycles / kLine + call;
