@@ -254,7 +254,7 @@ THINGS = {
     "Broadcast.Desc": (dm.Broadcast.Desc(dm.MemoryDesc((1,), "int8"), (3,)), ["(3,)"]),
     "Chain": (
         CHAINS["two branches"](),
-        ["variadic_split(axis=1, split_lengths=(58, 58))", "passes", "kernel transpose"],
+        ["variadic_split(axis=1, split_lengths=(58, 58))", "passes", "kernel rows"],
     ),
     "BuiltChain": (CHAINS["two branches"]().build(), ["explain()", "output 1", "passes"]),
 }

@@ -1,4 +1,4 @@
-// Lines of memory: where in one an address lies, and how what is made in pieces leaves by whole ones.
+// Lines and pages of memory: where in one an address lies, and how what is made in pieces leaves by whole ones.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,9 @@
 #include "kernels/contract.hpp"
 
 namespace dnnmove {
+
+// Bytes of a page of memory. Large arrays begin at the same place of one.
+inline constexpr std::int64_t kPage = 4096;
 
 // Bytes from the begin of its line to `address`.
 inline std::int64_t into_line(const std::byte* address) {

@@ -45,7 +45,19 @@ struct Processor {
 // Zen: its prefetchers are not needed, since the kernels ask for what they read. (Zen 5: lines for 64 rows 19 GB/s, runs of
 // four lines 60. Zen 4, vectors of 32 bytes, 2000 to 4000 rows of the source, of elements of 2 bytes: 16 open lines 0.27 to 0.48
 // of the speed of staged ones; of 4 and 8 bytes, 8 and 4 open lines: level.)
-inline constexpr Processor kManyStreams{512, 0, true, 8, true, 32 << 20, false, false, 1.7, true, false};
+inline constexpr Processor kManyStreams{
+    .panel_bytes = 512,
+    .followed_pages = 0,
+    .stages_bytes = true,
+    .open_lines = 8,
+    .reads_row_blocks = true,
+    .shared_cache_bytes = 32 << 20,
+    .repeats_by_strings = false,
+    .claims_lines = false,
+    .streams_pieces = 1.7,
+    .streams_blocks = true,
+    .small_first_level = false,
+};
 
 // Zen 4, and those before it, whose first-level cache is like its own. (plan/strategies/tile_transpose.cpp has its figures.)
 inline constexpr Processor kSmallCaches = [] {
@@ -72,7 +84,19 @@ inline constexpr Processor kStrings = [] {
 // stores, 0.60 to 0.69 past the caches. Two CPUs of an Ice Lake that see 48 MiB: a copy by ordinary stores is at 0.85 of one
 // past the caches where both arrays have 18 MB, at 0.6 to 0.7 from 24 MB on. With a reader of the result behind it, it takes
 // 0.6 to 0.9 of the time up to 16 MB, 0.7 to 1.6 at 20 to 24, 1.3 to 1.7 at 32, 0.9 to 1.2 at 40 and 48.)
-inline constexpr Processor kFewStreams{256, 48, false, 1, false, 20 << 20, false, true, 1.0, false, false};
+inline constexpr Processor kFewStreams{
+    .panel_bytes = 256,
+    .followed_pages = 48,
+    .stages_bytes = false,
+    .open_lines = 1,
+    .reads_row_blocks = false,
+    .shared_cache_bytes = 20 << 20,
+    .repeats_by_strings = false,
+    .claims_lines = true,
+    .streams_pieces = 1.0,
+    .streams_blocks = false,
+    .small_first_level = false,
+};
 
 // The one that this is, or is most like.
 const Processor& this_processor();

@@ -42,9 +42,6 @@ std::unique_ptr<Strategy> matched(const Problem& problem) {
     return strategy.match(problem) ? std::make_unique<S>(std::move(strategy)) : nullptr;
 }
 
-// Cycles per byte of a transpose of `columns` against `rows` by tiles in registers. (plan/strategies/tile_transpose.cpp)
-double tile_cycles(std::int64_t columns, std::int64_t rows, std::int64_t itemsize, const Kernels& kernels);
-
 // Would rows be copied in the order of the source? (plan/strategies/row_copy.cpp)
 bool follows_source(const Problem& problem);
 

@@ -1,7 +1,8 @@
 // Element copy: short elements one by one, at any distance on either side.
-#include "plan/strategies.hpp"
 #include "plan/costs.hpp"
+#include "plan/lines.hpp"
 #include "plan/row_strategy.hpp"
+#include "plan/strategies.hpp"
 
 namespace dnnmove {
 namespace {
@@ -16,7 +17,6 @@ constexpr std::int64_t kLeastBlocked = 8;  // bytes of an element
 // not: 12 to 20 rows in as many pages 0.84 to 1.01 of the speed by one thread and by two; 24 to 40 rows of 3 to 3.9 KB in 22 to
 // 30 pages 0.85 to 1.08; 24 to 48 rows in as many pages 0.95 to 4.3 times, 64 and more rows of 1.5 to 3.7 KB 1.03 to 5.3.)
 constexpr std::int64_t kFollowedPages = 20;
-constexpr std::int64_t kPage = 4096;  // bytes
 
 // Cycles, for every instruction set alike.
 constexpr double kOddElement = 1.4;  // of no power of two of bytes, up to 16

@@ -15,6 +15,7 @@
 #include "plan/gather_table.hpp"
 #include "plan/lines.hpp"
 #include "plan/strategies.hpp"
+#include "plan/tile_cycles.hpp"
 
 namespace dnnmove {
 namespace {

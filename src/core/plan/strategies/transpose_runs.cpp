@@ -12,6 +12,7 @@
 #include "plan/costs.hpp"
 #include "plan/lines.hpp"
 #include "plan/strategies.hpp"
+#include "plan/tile_cycles.hpp"
 
 namespace dnnmove {
 namespace {
