@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
 from torch_cases import FUNCTIONS, assert_same, by_operator, parts, some  # noqa: E402
 
+import dnnmove as dm  # noqa: E402
 import dnnmove.torch as dt  # noqa: E402
 
 # Forward mode has torch load its decompositions, which still use torch.jit.script.
@@ -173,6 +174,28 @@ def test_torch_func(name, direct):
         flat = [torch.utils._pytree.tree_leaves(transform(f)) for f in (ours, torchs)]
         for a, b in zip(*flat, strict=True):
             torch.testing.assert_close(a, b, **close)
+
+
+@pytest.mark.parametrize("value", [2.5, float("nan"), float("-inf")])
+@pytest.mark.parametrize("direct", [True, False], ids=["function", "operator"])
+def test_borders_of_a_constant_have_no_tangent(value, direct):
+    built = dm.Chain(dm.MemoryDesc((2, 3), "float64")).pad((1, 0), constant_value=value).build()
+    ours = dt.chain(built)
+    if not direct:
+        text = ours._text
+        ours = lambda x: torch.ops.dnnmove.chain(x, text)[0]  # noqa: E731
+
+    def torchs(x):
+        return torch.nn.functional.pad(x, (1, 0, 1, 0), value=value)
+
+    x, tangent = some((2, 3)), some((2, 3), seed=1)
+    for transform in (
+        lambda f: torch.func.jvp(f, (x,), (tangent,))[1],
+        lambda f: torch.func.jacfwd(f)(x),
+        lambda f: torch.func.hessian(lambda v: f(v)[1:, 1:].prod())(x),
+    ):
+        torch.testing.assert_close(transform(ours), transform(torchs), rtol=1e-13, atol=1e-13)
+    assert gradcheck(lambda v: ours(v)[1:, 1:], x.requires_grad_(), check_forward_ad=True)
 
 
 def test_vmap_over_nothing():

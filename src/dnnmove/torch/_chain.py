@@ -77,7 +77,20 @@ def _vmap(batch: Any, text: str) -> Any:
     return [torch.stack(parts) for parts in zip(*results, strict=True)]
 
 
-run_chain = register("chain(Tensor x, str chain) -> Tensor[]", kernel=_run, fake=_fake, adjoint=_adjoint, vmap=_vmap)
+@functools.lru_cache(maxsize=256)
+def _linear(text: str) -> tuple[str]:
+    """The chain that maps tangents: borders of any constant have the tangent 0."""
+    spec = read(text)
+    calls = [
+        call._replace(keywords={**call.keywords, "constant_value": 0}) if "constant_value" in call.keywords else call
+        for call in spec.calls
+    ]
+    return (spec._replace(calls=tuple(calls)).text(),)
+
+
+run_chain = register(
+    "chain(Tensor x, str chain) -> Tensor[]", kernel=_run, fake=_fake, adjoint=_adjoint, vmap=_vmap, linear=_linear
+)
 
 
 @functools.lru_cache(maxsize=1024)

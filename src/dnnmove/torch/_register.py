@@ -1,4 +1,4 @@
-"""Registers a linear map of one tensor as an operator that autograd, vmap, torch.func and tracers know."""
+"""Registers an affine map of one tensor as an operator that autograd, vmap, torch.func and tracers know."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _transforms = torch._C._are_functorch_transforms_active
 _grad_enabled = torch.is_grad_enabled
 
 
-def _node(name: str, operator: Any, several: bool, adjoint: Callable[..., Any]) -> Callable[..., Any]:
+def _node(
+    name: str, operator: Any, several: bool, adjoint: Callable[..., Any], linear: Callable[..., Any]
+) -> Callable[..., Any]:
     """What autograd records, backward and forward, of a result that is there already."""
 
     def forward(ctx: Any, x: Any, result: Any, *arguments: Any) -> Any:
@@ -36,7 +38,7 @@ def _node(name: str, operator: Any, several: bool, adjoint: Callable[..., Any]) 
         return (adjoint(ctx.shape, gradient, *ctx.arguments), None, *(None for _ in ctx.arguments))
 
     def jvp(ctx: Any, tangent: Any, *_: Any) -> Any:
-        result = operator(tangent, *ctx.arguments)
+        result = operator(tangent, *linear(*ctx.arguments))
         return tuple(result) if several else result
 
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward), "jvp": staticmethod(jvp)}
@@ -52,9 +54,10 @@ def register(
     fake: Callable[..., Any],
     adjoint: Callable[..., Any],
     vmap: Callable[..., Any],
+    linear: Callable[..., Any] = lambda *arguments: arguments,
     strides: Any = ANY_STRIDES,
 ) -> Any:
-    """Define the operator of `schema`, whose first argument is the tensor and which is linear in it; return it.
+    """Define the operator of `schema`, whose first argument is the tensor and which is affine in it; return it.
 
     Parameters
     ----------
@@ -66,6 +69,8 @@ def register(
         Takes the shape of the tensor, the gradient (a list of them where the schema has one) and the other arguments.
     vmap : callable
         Takes the tensor with the batch as axis 0 and the other arguments; gives results with the batch as axis 0.
+    linear : callable
+        Takes the other arguments and gives those with which the operator maps a tangent: without what it adds.
     strides : torch.Tag
         What the results' strides demand of the tensor's.
     """
@@ -73,7 +78,7 @@ def register(
     LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag, strides))
     operator = getattr(torch.ops.dnnmove, name).default
     several = isinstance(operator._schema.returns[0].type, torch.ListType)
-    apply = _node(name, operator, several, adjoint)
+    apply = _node(name, operator, several, adjoint, linear)
 
     def on_cpu(x: Any, *arguments: Any) -> Any:
         # The engine refuses what requires grad; autograd has been dealt with here.
