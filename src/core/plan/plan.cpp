@@ -6,6 +6,7 @@
 
 #include "plan/lines.hpp"
 #include "plan/strategies.hpp"
+#include "runtime/scratch.hpp"
 
 namespace dnnmove {
 
@@ -93,7 +94,12 @@ void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std
 
 // Units that follow each other in the destination collect in the stage, out of which whole lines leave.
 void NestPlan::run_staged(Call call, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
-    LineStage<std::max(2 * kMaxUnitBytes, kFlushBytes + kMaxGroupedBytes)> stage(*kernels_);
+    using Stage = LineStage<std::max(2 * kMaxUnitBytes, kFlushBytes + kMaxGroupedBytes)>;
+    with_stage<Stage>([&](Stage& stage) { collect(stage, call, dst, begin, end); }, *kernels_);
+}
+
+template <class Stage>
+void NestPlan::collect(Stage& stage, Call call, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept {
     const Strategy& strategy = *strategy_;
     LoopCounter at(walk_, begin);
     LinesAhead ahead(walk_.blocks.get());

@@ -67,6 +67,8 @@ public:
 
 private:
     void run_staged(Call call, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
+    template <class Stage>
+    void collect(Stage& stage, Call call, std::byte* dst, std::int64_t begin, std::int64_t end) const noexcept;
 
     std::unique_ptr<const Strategy> strategy_;
     const Kernels* kernels_;

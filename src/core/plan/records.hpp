@@ -57,6 +57,9 @@ private:
     };
     static constexpr std::size_t kMaxGroup = 256;        // fields
     static constexpr std::int64_t kStageBytes = 48 * 1024;  // of records, collected before they are streamed
+    struct Stages {
+        alignas(kLine) std::byte bytes[2][kStageBytes + 2 * kLine];
+    };
     static constexpr std::int64_t kMaxPanelRows = 512;  // records in one transpose
 
     void plan(const PlanContext& context);
@@ -68,6 +71,7 @@ private:
     template <class Done>
     void join_slab(const Slab& slab, std::byte* to, Done done) const noexcept;
     void join_staged(const Slab& all) const noexcept;
+    void join_by(Stages& stages, const Slab& all) const noexcept;
     void transpose_to_fields(const Slab& slab, const Group& group) const noexcept;
     void transpose_to_records(const Slab& slab, const Group& group, std::byte* to) const noexcept;
     void strip_to_field(const Slab& slab, const Field& field) const noexcept;

@@ -4,6 +4,7 @@
 #include "plan/lines.hpp"
 #include "plan/problem.hpp"
 #include "plan/records.hpp"
+#include "runtime/scratch.hpp"
 
 namespace dnnmove {
 namespace {
@@ -215,7 +216,10 @@ void Records::join_slab(const Slab& slab, std::byte* to, Done done) const noexce
 // Slabs are made in two stages in turn. While one is made, the other is streamed piece by piece: ordinary
 // stores have to wait for the non-temporal ones before them, so neither should come in long bursts.
 void Records::join_staged(const Slab& all) const noexcept {
-    alignas(64) std::byte stages[2][kStageBytes + 2 * kLine];
+    with_stage<Stages>([&](Stages& stages) { join_by(stages, all); });
+}
+
+void Records::join_by(Stages& stages, const Slab& all) const noexcept {
     std::byte* records = all.dsts[buffer_] + fields_[0].at;  // of the first record of all
     const std::byte* made = nullptr;  // what is not streamed yet
     std::byte* to = nullptr;
@@ -230,7 +234,7 @@ void Records::join_staged(const Slab& all) const noexcept {
     for (std::int64_t done = 0; done < all.count; done += slab_) {
         const Slab slab{all.srcs, all.dsts, all.begin + done, std::min(slab_, all.count - done)};
         std::byte* place = records + slab.begin * pitch_;
-        std::byte* stage = stages[turn] + into_line(place);
+        std::byte* stage = stages.bytes[turn] + into_line(place);
         const std::int64_t bytes = left;
         join_slab(slab, stage, [&](std::size_t fields) {
             const auto share = static_cast<std::int64_t>(bytes * static_cast<std::int64_t>(fields) /

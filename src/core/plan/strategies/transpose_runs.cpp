@@ -13,6 +13,7 @@
 #include "plan/lines.hpp"
 #include "plan/strategies.hpp"
 #include "plan/tile_cycles.hpp"
+#include "runtime/scratch.hpp"
 
 namespace dnnmove {
 namespace {
@@ -52,6 +53,8 @@ struct TransposeRuns final : Strategy {
     }
 
 private:
+    void run_by(std::byte* stage, const Call& call) const noexcept;
+
     // Where a step of the other loops begins.
     struct Step {
         std::int64_t src;
@@ -171,8 +174,16 @@ Schedule TransposeRuns::schedule(const Problem& problem) {
     return {StoreMode::nontemporal};
 }
 
+// What a unit collects in.
+struct Stage {
+    alignas(kLine) std::byte bytes[kStageBytes];
+};
+
 void TransposeRuns::run(const Call& call) const noexcept {
-    alignas(kLine) std::byte stage[kStageBytes];
+    with_stage<Stage>([&](Stage& stage) { run_by(stage.bytes, call); });
+}
+
+void TransposeRuns::run_by(std::byte* stage, const Call& call) const noexcept {
     const auto log2 = log2_of(itemsize);
     const std::int64_t steps = b.steps(call.unit.b_tile);
     const std::int64_t a_steps = a.steps(call.unit.a_tile);
