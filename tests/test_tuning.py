@@ -290,6 +290,17 @@ def test_what_was_loaded_decides_the_plan(saved):
     assert oracle.raw(dm.transpose(x)) == oracle.raw(x.T)
 
 
+def test_what_changes_elements_is_another_problem(saved):
+    path, x = saved
+    tuning.clear()
+    chain = dm.Chain(dm.MemoryDesc.of(x)).transpose()
+    before = [steps.build().explain() for steps in (chain.byteswap(), chain.convert("float32", scale=2))]
+    rewrite(path, narrow_panels)
+    tuning.load(path)
+    assert "tuned: 2.50 times faster" in chain.build().explain()
+    assert [steps.build().explain() for steps in (chain.byteswap(), chain.convert("float32", scale=2))] == before
+
+
 @pytest.mark.parametrize("tune", [False, True])
 def test_explain_knows_what_was_loaded_before_the_first_call(saved, tune):
     path, x = saved

@@ -151,6 +151,24 @@ TEST_CASE("problems are told apart") {
     add(blocked_shuffle(), options);
     const Layout other = Layout::tagged({3, 20, 9, 11}, parse_format_tag("nChw8c"), 4);
     texts.push_back(problem_of(shuffle_transfers(other, 1, 4), options, 2));
+    for (const auto number : {Number::f32, Number::s32}) {
+        Problem changed = base;
+        Sink sink{4, 4, {}, {}, {}, {}};
+        if (number == Number::s32) {
+            sink.swapped = {{0, 4, 1}};
+        } else {
+            sink.conversion = {number, number};
+        }
+        changed.transfers[0].sink = std::make_shared<const Sink>(sink);
+        add(changed, options);
+    }
+    for (const std::int64_t length : {90, 91}) {
+        OffsetTable given;
+        given.given = true;
+        given.length = length;
+        given.stride = 64;
+        add({{{0, 0, Nest{{{97, 0, 64, std::make_shared<const OffsetTable>(given)}}, 0, 0, 64}}}, 0, {}}, options);
+    }
     options.dst_alignment = 64;
     add(base, options);
     texts.push_back(problem_of(base.transfers, options, 3));

@@ -136,6 +136,10 @@ std::uint64_t digest(const OffsetTable& offsets) {
     for (const std::int64_t offset : offsets.src) add(offset);
     for (const std::int64_t offset : offsets.dst) add(offset);
     add(static_cast<std::int64_t>(offsets.whole));
+    if (offsets.given) {
+        add(offsets.length);
+        add(offsets.stride);
+    }
     return hash;
 }
 
@@ -163,6 +167,7 @@ std::string problem_of(const std::vector<Transfer>& transfers, const PlanOptions
             text += loop.table ? "table " + std::to_string(digest(*loop.table))
                                : std::to_string(loop.src_stride) + " to " + std::to_string(loop.dst_stride);
         }
+        if (transfer.sink) text += ", " + transfer.sink->describe();
         if (repeat.count > 1) {
             text += ", " + std::to_string(repeat.count) + " sources by " + std::to_string(repeat.src_step) + "+" +
                     std::to_string(repeat.src_pitch) + " to " + std::to_string(repeat.dst_pitch);
