@@ -4,10 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -269,66 +265,6 @@ TEST_CASE("no work is lost where no thread can be started") {
     pool.run(16, 64, ThreadPool::kLasting, Tally::body, &tally);
     CHECK(tally.each(1));
     CHECK(pool.workers() == 0);
-}
-
-namespace {
-
-// A folder with files as the kernel lays them out.
-class FakeRoot {
-public:
-    FakeRoot() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "dnnmove-cgroup-XXXXXX").string();
-        path_ = mkdtemp(pattern.data());
-    }
-    ~FakeRoot() { std::filesystem::remove_all(path_); }
-    void put(const std::string& file, const std::string& text) const {
-        const std::filesystem::path path = path_ + file;
-        std::filesystem::create_directories(path.parent_path());
-        std::ofstream(path) << text;
-    }
-    int cpus() const { return cgroup_cpus(path_.c_str()); }
-
-private:
-    std::string path_;
-};
-
-}  // namespace
-
-TEST_CASE("quotas of cgroups bound the threads") {
-    {
-        const FakeRoot root;
-        CHECK(root.cpus() == 0);
-        root.put("/proc/self/cgroup", "0::/a.slice/b\n");
-        CHECK(root.cpus() == 0);
-        root.put("/sys/fs/cgroup/a.slice/b/cpu.max", "max 100000\n");
-        CHECK(root.cpus() == 0);
-        root.put("/sys/fs/cgroup/a.slice/b/cpu.max", "350000 100000\n");
-        CHECK(root.cpus() == 4);
-        root.put("/sys/fs/cgroup/a.slice/cpu.max", "150000 100000\n");
-        CHECK(root.cpus() == 2);
-        root.put("/sys/fs/cgroup/cpu.max", "1000 100000\n");  // as a container sees its own group
-        CHECK(root.cpus() == 1);
-    }
-    {
-        const FakeRoot root;
-        root.put("/proc/self/cgroup", "5:memory:/x\n4:cpu,cpuacct:/docker/1f\n1:name=systemd:/\n");
-        root.put("/sys/fs/cgroup/cpu/docker/1f/cpu.cfs_quota_us", "-1\n");
-        root.put("/sys/fs/cgroup/cpu/docker/1f/cpu.cfs_period_us", "100000\n");
-        CHECK(root.cpus() == 0);
-        root.put("/sys/fs/cgroup/cpu/docker/1f/cpu.cfs_quota_us", "250000\n");
-        CHECK(root.cpus() == 3);
-    }
-    {
-        const FakeRoot root;
-        root.put("/proc/self/cgroup", "0::/\n");
-        root.put("/sys/fs/cgroup/cpu.max", "nonsense\n");
-        CHECK(root.cpus() == 0);
-        root.put("/sys/fs/cgroup/cpu.max", "0 0\n");
-        CHECK(root.cpus() == 0);
-    }
-    CHECK(affinity_cpus() >= 1);
-    CHECK(available_cpus() >= 1);
-    CHECK(available_cpus() <= affinity_cpus());
 }
 
 TEST_CASE("a worker in debt rests longer each time") {

@@ -8,12 +8,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <string>
 
+#include "runtime/cgroup.hpp"
 #include "runtime/error.hpp"
 
 namespace dnnmove {
@@ -44,18 +45,12 @@ void* map(std::size_t bytes) noexcept {
     return data;
 }
 
-// The memory of this machine, or of the control group where that is less.
+// The memory of this machine, or of its control groups where that is less.
 std::size_t memory_bytes() {
     const long pages = sysconf(_SC_PHYS_PAGES);
-    std::size_t bytes = pages > 0 ? static_cast<std::size_t>(pages) * page_bytes() : 16 * kDefaultLimit;
-    for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-        std::FILE* file = std::fopen(path, "r");
-        if (file == nullptr) continue;
-        unsigned long long limit = 0;
-        if (std::fscanf(file, "%llu", &limit) == 1) bytes = std::min<std::size_t>(bytes, limit);  // or it says "max"
-        std::fclose(file);
-    }
-    return bytes;
+    const std::size_t bytes = pages > 0 ? static_cast<std::size_t>(pages) * page_bytes() : 16 * kDefaultLimit;
+    const std::size_t limit = cgroup_memory_bytes();
+    return limit == 0 ? bytes : std::min(bytes, limit);
 }
 
 std::size_t process_limit() {
@@ -80,6 +75,16 @@ BufferPool* pool_or_null() noexcept {
 }
 
 }  // namespace
+
+std::size_t cgroup_memory_bytes(const char* root) {
+    std::size_t least = 0;
+    for (const CgroupFolder& folder : cgroup_folders("memory", root)) {
+        std::ifstream file(folder.path + (folder.version_2 ? "/memory.max" : "/memory.limit_in_bytes"));
+        std::size_t limit = 0;
+        if (file >> limit && limit != 0) least = least == 0 ? limit : std::min(least, limit);  // or it says "max"
+    }
+    return least;
+}
 
 std::size_t buffer_class(std::size_t bytes) noexcept {
     if (bytes > PTRDIFF_MAX / 2) return 0;

@@ -72,6 +72,9 @@ private:
 // From 16 MiB on whole huge pages. 0 where no address space could hold them.
 std::size_t buffer_class(std::size_t bytes) noexcept;
 
+// The memory that the cgroups of this process grant it; 0 where they set no limit. (`root`: as for cgroup_folders.)
+std::size_t cgroup_memory_bytes(const char* root = "");
+
 // The value of DNNMOVE_POOL: bytes, with K, M or G for powers of 1024. 0 turns the pool off; ValueError
 // for anything else that is less than kPooledBytes, and for what is no such number.
 std::size_t parse_pool_limit(const char* text);

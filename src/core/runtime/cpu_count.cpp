@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "runtime/cgroup.hpp"
 #include "runtime/openmp_places.hpp"
 
 namespace dnnmove {
@@ -40,19 +41,6 @@ int read_v1(const std::string& folder) {
     double quota = 0;
     double period = 0;
     return quota_file >> quota && period_file >> period ? cpus_of(quota, period) : 0;
-}
-
-// Every group on the way up limits those below it.
-template <class Read>
-int smallest(const std::string& mount, std::string group, const Read& read) {
-    int least = 0;
-    while (true) {
-        const int cpus = read(mount + group);
-        if (cpus > 0) least = least == 0 ? cpus : std::min(least, cpus);
-        const std::size_t slash = group.rfind('/');
-        if (slash == std::string::npos) return least;
-        group.resize(slash);
-    }
 }
 
 int merge(int a, int b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
@@ -96,22 +84,9 @@ int affinity_cpus() {
 }
 
 int cgroup_cpus(const char* root) {
-    const std::string base = root;
-    // Lines as "0::/user.slice" (v2) or "4:cpu,cpuacct:/docker/1f" (v1).
-    std::ifstream groups(base + "/proc/self/cgroup");
     int least = 0;
-    for (std::string line; std::getline(groups, line);) {
-        const std::size_t first = line.find(':');
-        const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-        if (second == std::string::npos) continue;
-        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-        std::string group = line.substr(second + 1);
-        if (group == "/") group.clear();
-        if (controllers == ",,") {
-            least = merge(least, smallest(base + "/sys/fs/cgroup", group, read_v2));
-        } else if (controllers.find(",cpu,") != std::string::npos) {
-            least = merge(least, smallest(base + "/sys/fs/cgroup/cpu", group, read_v1));
-        }
+    for (const CgroupFolder& folder : cgroup_folders("cpu", root)) {
+        least = merge(least, folder.version_2 ? read_v2(folder.path) : read_v1(folder.path));
     }
     return least;
 }
