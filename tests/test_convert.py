@@ -459,3 +459,13 @@ def test_several_sources_are_converted_in_one_pass(axis):
         built = chain.convert("bfloat16", scale, -1, along).build()
         assert built.passes == 1
         assert same(built(images), expected(want, BF16, wide, -1))
+
+
+def test_a_class_with_a_dtype_may_change_it():
+    class Kind:
+        dtype = np.dtype("float32")
+
+    x = np.arange(3, dtype="int8")
+    assert dm.convert(x, Kind).dtype == np.float32
+    Kind.dtype = np.dtype("int32")
+    assert dm.convert(x, Kind).dtype == np.int32

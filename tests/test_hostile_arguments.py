@@ -317,3 +317,8 @@ print("survived")
 """
     assert "survived" in run_python(program)
     assert "survived" in run_python(program.replace("64 << 20", "1 << 20"))
+
+
+def test_a_memory_that_finds_no_memory_says_how_much():
+    with pytest.raises(MemoryError, match=r"unable to allocate 140737488355328 bytes for a Memory of MemoryDesc"):
+        dm.Memory(dm.MemoryDesc((2**45,), "f4"))

@@ -476,3 +476,16 @@ def test_every_nth_across_a_shuffle_is_found_without_a_search():
             steps = dm.Chain.of(x).shuffle_channels(0, group).unfold(0, 7, step)
             shuffled = x.reshape(group, -1).T.reshape(-1)
             assert np.array_equal(steps.build()(x), np.lib.stride_tricks.sliding_window_view(shuffled, 7)[::step])
+
+
+def test_none_is_refused_where_a_default_is_planned_already():
+    x, images = np.zeros((2, 3, 4), "f4"), np.zeros((1, 4, 2, 2), "f4")
+    for call, argument in (
+        (lambda *more: dm.flatten(x, *more), "start"),
+        (lambda *more: dm.unfold(x, 0, 2, *more), "step"),
+        (lambda *more: dm.depth_to_space(images, 2, *more), "mode"),
+    ):
+        call()
+        for _ in range(2):
+            with pytest.raises(TypeError, match=f"{argument}.*NoneType"):
+                call(None)

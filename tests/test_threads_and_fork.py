@@ -513,3 +513,34 @@ def test_signals_go_to_the_program(run_python):
 def test_the_interpreter_may_end_while_daemon_threads_call(run_python):
     for _ in range(3):
         assert run_python(DAEMONS) == "end\n"
+
+
+def test_one_limit_entered_by_two_threads():
+    limit = dm.num_threads(1)
+    found = {}
+    entered, left, done = threading.Event(), threading.Event(), threading.Event()
+
+    def first():
+        with dm.num_threads(2):
+            with limit:
+                entered.set()
+                left.wait()
+            found["first"] = dm.get_num_threads()
+            done.set()
+
+    def second():
+        entered.wait()
+        with dm.num_threads(3):
+            with limit:
+                left.set()
+                done.wait()
+            found["second"] = dm.get_num_threads()
+
+    threads = [threading.Thread(target=target) for target in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {"first": 2, "second": 3}
+    with pytest.raises(ValueError, match="was not entered"):
+        limit.__exit__(None, None, None)

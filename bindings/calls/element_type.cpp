@@ -118,7 +118,13 @@ Number parse_number(PyObject* object) {
     const py::dtype dtype = to_dtype(object);
     const auto number = find_number(dtype);
     if (!number) refuse("dtype", name_of(dtype), dtype.byteorder() == '>');
-    const bool constant = PyArray_DescrCheck(object) || PyType_Check(object) || PyUnicode_CheckExact(object);
+    // (Of a class of the caller's NumPy reads the attribute `dtype`.)
+    const auto is_scalar_type = [object] {
+        auto* const type = reinterpret_cast<PyTypeObject*>(object);
+        return PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) == 0 || PyType_IsSubtype(type, &PyGenericArrType_Type) != 0;
+    };
+    const bool constant = PyArray_DescrCheck(object) || PyUnicode_CheckExact(object) ||
+                          (PyType_Check(object) && is_scalar_type());
     if (constant) {
         constexpr std::size_t kLatest = 16;
         if (latest.size() == kLatest) latest.erase(latest.begin());

@@ -3,6 +3,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
+#include <iterator>
+#include <thread>
 #include <vector>
 
 #include "arguments/function.hpp"
@@ -23,23 +26,29 @@ namespace py = pybind11;
 namespace dnnmove {
 namespace {
 
-// The context manager num_threads: this thread's limit while it is entered. One object may be
-// entered again while it is entered.
+// The context manager num_threads: this thread's limit while it is entered. One object may be entered again while it is
+// entered, by other threads, too, each of which gets back its own limit.
 class ThreadLimit {
 public:
     using InitializedOnly = void;
     explicit ThreadLimit(int threads) : threads_(threads) {}
-    void enter() { before_.push_back(exchange_thread_limit(threads_)); }
+    void enter() { before_.push_back({std::this_thread::get_id(), exchange_thread_limit(threads_)}); }
     int threads() const { return threads_; }
     void exit() {
-        if (before_.empty()) throw ValueError("num_threads was not entered");
-        exchange_thread_limit(before_.back());
-        before_.pop_back();
+        const auto entered = std::find_if(before_.rbegin(), before_.rend(),
+                                          [](const Before& before) { return before.thread == std::this_thread::get_id(); });
+        if (entered == before_.rend()) throw ValueError("num_threads was not entered");
+        exchange_thread_limit(entered->threads);
+        before_.erase(std::next(entered).base());
     }
 
 private:
+    struct Before {
+        std::thread::id thread;
+        int threads;
+    };
     int threads_;
-    std::vector<int> before_;  // innermost last
+    std::vector<Before> before_;  // innermost last
 };
 
 py::tuple names(const std::vector<Isa>& isas) {

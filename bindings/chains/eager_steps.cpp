@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kFirstKey = 1000;  // beyond the numbers of Op
 
 // What an argument is in a key; each is followed by what it takes to tell it from others.
-enum class Kind : std::int64_t { none, integer, integers, text };
+enum class Kind : std::int64_t { absent, none, integer, integers, text };
 
 void push_text(PlanKey& key, std::string_view text) {
     key.push(static_cast<std::int64_t>(Kind::text));
@@ -39,7 +39,8 @@ bool push_plain(PlanKey& key, PyObject* object) {
         return overflow == 0;
     };
     if (object == nullptr || object == Py_None) {
-        key.push(static_cast<std::int64_t>(Kind::none));
+        // Not every step takes None where it has a default.
+        key.push(static_cast<std::int64_t>(object == nullptr ? Kind::absent : Kind::none));
         return true;
     }
     if (PyTuple_CheckExact(object)) {

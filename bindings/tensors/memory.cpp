@@ -62,7 +62,10 @@ std::string way_out(const MemoryDesc& desc, const Operand& array) {
 Memory Memory::allocate(MemoryDesc desc, const std::shared_ptr<onednn::Engine>& engine) {
     const auto size = static_cast<std::size_t>(desc.layout.size());
     void* const block = allocate_zeroed_buffer(size);
-    if (block == nullptr) throw std::bad_alloc();
+    if (block == nullptr) {
+        PyErr_Format(PyExc_MemoryError, "unable to allocate %zu bytes for a Memory of %s", size, desc.repr().c_str());
+        throw PythonError{};
+    }
     Memory memory = raw(std::move(desc), own_block(block), block, false);
     memory.engine = engine ? engine : onednn::Engine::cpu();
     return memory;
