@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "kernels/contract.hpp"
+#include "kernels/rows.hpp"
 
 namespace dnnmove {
 namespace {

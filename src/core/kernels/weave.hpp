@@ -14,6 +14,7 @@
 #include <immintrin.h>
 
 #include "kernels/gather_blocks.hpp"
+#include "kernels/gather_two_windows.hpp"
 #include "kernels/shifted_lines.hpp"
 
 namespace dnnmove {

@@ -33,6 +33,8 @@ void read_zeroes(Transfer& transfer) {
     Nest& nest = transfer.nest;
     transfer.src = kZeroSource;
     nest.src_offset = 0;
+    transfer.repeat.src_step = 0;
+    transfer.repeat.src_pitch = 0;
     for (Loop& loop : nest.loops) {
         loop.src_stride = 0;
         if (!loop.table) continue;

@@ -104,9 +104,10 @@ private:
             const std::int64_t first = std::max<std::int64_t>(begin - k * each, 0);
             const std::int64_t last = std::min(end - k * each, each);
             const std::int64_t own = one.plan->units();
-            one.plan->run(srcs[src + k * repeat.src_step] + one.src_shift + k * repeat.src_pitch,
-                          dsts[dst] + one.dst_shift + k * repeat.dst_pitch, own == each ? first : own * first / each,
-                          own == each ? last : own * last / each);
+            one.plan->run(
+                (constant != nullptr ? constant : srcs[src + k * repeat.src_step]) + one.src_shift + k * repeat.src_pitch,
+                dsts[dst] + one.dst_shift + k * repeat.dst_pitch, own == each ? first : own * first / each,
+                own == each ? last : own * last / each);
         }
     }
 };

@@ -45,7 +45,7 @@ bool same_records(const Transfer& a, const Transfer& b, bool split) {
            (split ? a.src == b.src && x.src_stride == y.src_stride : a.dst == b.dst && x.dst_stride == y.dst_stride);
 }
 
-// Cycles per line of a register transpose, much as plan/strategies/tile_transpose.cpp reckons those of whole nests.
+// Cycles per line of a register transpose, much as plan/tile_cycles.cpp reckons those of whole nests.
 double transpose_cycles(std::int64_t width, std::int64_t count, const Kernels& kernels) {
     const std::int64_t side = kernels.vector_bytes / width;
     double per_vector = width <= 2 ? 4.0 : 2.5;
