@@ -25,16 +25,18 @@ rows = numbers((300_000, 31), "int16")
 parts = [numbers((200_000, width), "uint8") for width in (12, 10, 8, 20, 30)]
 ranks = numbers((3,) * 14)
 images = numbers((16, 3, 256, 256), "uint8")
+odd_first = tuple(range(1, 14, 2)) + tuple(range(0, 14, 2))
+channels_last = (0, 2, 3, 1)
+scaled = dm.Chain(dm.MemoryDesc.of(images)).transpose(channels_last).convert("float32", scale=0.5).build()
 CALLS = {
     "transpose into runs": lambda: (dm.transpose(fours, (1, 0, 3, 2)), fours.transpose(1, 0, 3, 2)),
     "staged tiles": lambda: (dm.transpose(rows), rows.T),
     "staged records": lambda: (dm.concat(parts * 2, axis=1), np.concatenate(parts * 2, axis=1)),
-    "many axes": lambda: (dm.transpose(ranks, tuple(range(1, 14, 2)) + tuple(range(0, 14, 2))),
-                          ranks.transpose(tuple(range(1, 14, 2)) + tuple(range(0, 14, 2)))),
-    "conversion": lambda: (dm.Chain(dm.MemoryDesc.of(images)).transpose((0, 2, 3, 1)).convert("float32", scale=0.5).build()(images),
-                           images.transpose(0, 2, 3, 1) * np.float32(0.5)),
-    "shuffle": lambda: (dm.shuffle_channels(parts[4].reshape(-1, 30), 1, 3),
-                        parts[4].reshape(-1, 3, 10).swapaxes(1, 2).reshape(-1, 30)),
+    "many axes": lambda: (dm.transpose(ranks, odd_first), ranks.transpose(odd_first)),
+    "conversion": lambda: (scaled(images), images.transpose(channels_last) * np.float32(0.5)),
+    "shuffle": lambda: (
+        dm.shuffle_channels(parts[4], 1, 3), parts[4].reshape(-1, 3, 10).swapaxes(1, 2).reshape(-1, 30)
+    ),
 }
 found = {}
 

@@ -48,16 +48,14 @@ public:
 
     // Plans if need be, and copies. The plan must outlive the call.
     void run(const CallPlan& plan, const std::byte* const* srcs, std::byte* const* dsts, int threads);
-    // Work that prints lines of its own: oneDNN's. `body` returns whether it has done it; `bytes` are read and written.
+    // Work that prints lines of its own: oneDNN's. `bytes` are read and written.
     template <class Body>
-    bool run_foreign(std::int64_t bytes, const Body& body) {
+    void run_foreign(std::int64_t bytes, const Body& body) {
         const std::int64_t start = now();
-        if (!body()) return false;
+        body();
         nanoseconds_ += now() - start;
         bytes_ += bytes;
-        return true;
     }
-    void set_implementation(std::string implementation) { implementation_ = std::move(implementation); }
 
     // Prints a line per run where lines are wanted, and adds a record to the profiles that are entered.
     void finish();

@@ -26,10 +26,7 @@ public:
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream,
              trace::Call* call) const override {
         const std::int64_t bytes = destinations[0].desc.layout.size();
-        const auto reorder = [&] {
-            reorder_.run(stream, srcs[0], dsts[0], scales_, onednn::threads_for(bytes));
-            return true;
-        };
+        const auto reorder = [&] { reorder_.run(stream, srcs[0], dsts[0], scales_, onednn::threads_for(bytes)); };
         if (call != nullptr) {
             call->run_foreign(sources[0].desc.layout.size() + bytes, reorder);
         } else {

@@ -28,10 +28,7 @@ public:
     void run(const std::byte* const* srcs, std::byte* const* dsts, const onednn::Stream* stream,
              trace::Call* call) const override {
         const std::int64_t bytes = destinations[0].desc.layout.size();
-        const auto shuffle = [&] {
-            shuffle_.run(stream, srcs[0], dsts[0], onednn::threads_for(bytes));
-            return true;
-        };
+        const auto shuffle = [&] { shuffle_.run(stream, srcs[0], dsts[0], onednn::threads_for(bytes)); };
         if (call != nullptr) {
             call->run_foreign(2 * bytes, shuffle);
         } else {

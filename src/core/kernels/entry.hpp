@@ -1,6 +1,6 @@
 // How a kernel of a table is entered and left, whatever the compiler makes of it.
 //
-// Entered: kernels take loops by value, tables by reference. A loop that the caller has just written word by word would be
+// Entered: kernels whose loops are read in their innermost loops take them by value, tables by reference. A loop that the caller has just written word by word would be
 // copied into the arguments by vectors; no store is forwarded to such a load, which waits until they, and all stores before
 // them, have reached the cache. So it is read by words, and so are cells. Within the kernel its loops stay values, of
 // which the compiler knows that no store of bytes changes them.

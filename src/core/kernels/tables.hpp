@@ -1,4 +1,4 @@
-// One function per compiled instruction set, each in a file of its own compiled for it.
+// Two functions per compiled instruction set, each in a file of its own compiled for it.
 #pragma once
 
 #include "kernels/contract.hpp"

@@ -63,7 +63,7 @@ std::vector<Transfer> padding_transfers(const Layout& layout, std::size_t done) 
             const std::int64_t end = axis < k && axis != done ? layout.dims[axis] : layout.padded_dims[axis];
             axes.push_back(copy_pieces(repeated(steps), steps, begin, end));
         }
-        // Large elements are zeroed byte by byte, so that the source of zeroes may be short.
+        // Large elements are zeroed byte by byte: the source of zeroes does not grow with them.
         const bool large = layout.itemsize > kMaxZeroes;
         if (large) axes.push_back({Piece{{Loop{layout.itemsize, 0, 1, nullptr}}, 0, 0}});
         append(transfers, axes, large ? 1 : layout.itemsize, kZeroSource);

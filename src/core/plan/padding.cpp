@@ -7,7 +7,7 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kMostZeroes = 64;  // bytes in one piece: the source of zeroes is short
+constexpr std::int64_t kMostZeroes = 64;  // bytes in one piece: longer ones are written byte by byte
 
 bool pads(const Loop& loop) { return loop.table && loop.table->pads(); }
 

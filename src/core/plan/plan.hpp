@@ -73,7 +73,7 @@ private:
     std::unique_ptr<const Strategy> strategy_;
     const Kernels* kernels_;
     StoreMode stores_ = StoreMode::cached;
-    bool near_;  // nothing is prefetched
+    bool near_;  // see Call
     bool claims_ = false;  // see Call
     bool takes_list_ = false;
     Walk walk_;

@@ -1,4 +1,5 @@
-// What processors of the same instruction set differ in: how many rows far apart they read and write well at once.
+// What processors of the same instruction set differ in: how many rows far apart they read and write well at once, and what
+// their caches and stores are like.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ std::int64_t distance(const std::byte* a, const std::byte* b) {
 
 void Records::run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
     if (begin >= end) return;
-    if (!split_ && stages_) return join_staged({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
+    if (stages_) return join_staged({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
     if (groups_[0].method == Method::lines) {
         return move_lines({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
     }

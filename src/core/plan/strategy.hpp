@@ -111,7 +111,7 @@ struct Unit {
 struct Call {
     const Kernels& kernels;
     StoreMode mode;
-    bool near;  // nothing is prefetched
+    bool near;  // in the second-level cache: what is ahead is not asked for
     bool claims;  // kernels ask for the lines that they store to
     const std::byte* base;
     const std::int64_t* list = nullptr;  // of a table that is given
@@ -180,7 +180,8 @@ struct Strategy {
     bool takes(std::size_t position) const { return std::find(taken.begin(), taken.end(), position) != taken.end(); }
 
     std::int64_t itemsize;  // bytes
-    std::int64_t unit_step = itemsize;  // bytes of the destination that a step of a and one of b make
+    std::int64_t unit_step =
+        itemsize;  // bytes of the destination that a step of a and one of b make, where units collect in a stage
     TiledLoop a;
     TiledLoop b;
     std::vector<std::size_t> taken;  // positions of the loops that the kernel covers

@@ -49,7 +49,7 @@ Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule&
 // The position of one unit in the loops of a walk, as an odometer.
 class LoopCounter {
 public:
-    // Deep nests come from user shapes of at most 64 dimensions, each cut into a few digits.
+    // Loops have two steps at least, and together fewer than 2^63.
     static constexpr std::size_t kMaxLoops = 256;
 
     // Position 0, without a division.

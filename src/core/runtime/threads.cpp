@@ -140,9 +140,4 @@ bool parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* cont
 
 ThreadPool::Team exchange_team(ThreadPool::Team team) noexcept { return std::exchange(thread_team, team); }
 
-std::size_t pool_workers() {
-    const ThreadPool* const current = process_threads.load(std::memory_order_acquire);
-    return current == nullptr ? 0 : current->workers();
-}
-
 }  // namespace dnnmove

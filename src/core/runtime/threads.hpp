@@ -38,7 +38,4 @@ bool parallel(int threads, std::int64_t bytes, ThreadPool::Body body, void* cont
 // Another library's threads, for the calls of this thread that move enough bytes; null for none. Returns what was set.
 ThreadPool::Team exchange_team(ThreadPool::Team team) noexcept;
 
-// Threads that the pool has started in this process so far.
-std::size_t pool_workers();
-
 }  // namespace dnnmove

@@ -130,7 +130,6 @@ bool ElementTable::match(const Problem& problem) {
         a.tile = tiles.steps;
     }
     b.extent = b.tile = others.length;
-    unit_step = block.length * itemsize;
     return !taken.empty();
 }
 

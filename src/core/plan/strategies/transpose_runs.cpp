@@ -138,7 +138,6 @@ bool TransposeRuns::match(const Problem& problem) {
         b.tile = even_tile(b.extent, std::min(kUnitBytes / (unit() * a.tile), wanted));
     }
     if ((others.length * b.tile + 1) / 2 * rows.length > kMostOffsets) return false;
-    unit_step = columns.length * rows.length * others.length * itemsize;
     run_bytes = run * b.tile;
     pitch = (run_bytes + kLine - 1) / kLine * kLine + kLine;
     return run_bytes >= kLeastRunBytes && unit() * a.tile * b.tile / run_bytes * pitch <= kStageBytes;
