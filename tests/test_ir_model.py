@@ -392,6 +392,46 @@ def test_out_is_checked_before_anything_runs(tmp_path):
         model(data, out=good)
 
 
+class Exporter:
+    """An array of another library: `__dlpack__` alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_out_may_not_lie_in_an_input_of_any_kind(tmp_path):
+    """One result is one chain's, which knows its own input; that of another chain it does not."""
+    torch = pytest.importorskip("torch")
+    inputs = [parameter([4, 2], name="a"), parameter([4, 2], name="b")]
+    path, _ = saved([opset3.shuffle_channels(node, 0, 2) for node in inputs], inputs, tmp_path)
+    model = ir.read_model(path)
+    kinds = [
+        lambda array: array,
+        torch.from_numpy,
+        lambda array: torch.from_numpy(array).requires_grad_(),
+        lambda array: dm.Memory(dm.MemoryDesc.of(array), buffer=array),
+        Exporter,
+    ]
+    for kind in kinds:
+        a, held = np.arange(8, dtype="f4").reshape(4, 2), np.arange(16, dtype="f4").reshape(4, 4)
+        b, between, free = held[:, ::2], held[:, 1::2], np.full((4, 2), 7, "f4")
+        for out in ((a, free), (b, free), (free, a), (free, b)):
+            with pytest.raises(ValueError, match=r"out\[.\] must not share memory"), torch.no_grad():
+                model(kind(a), kind(b), out=out)
+            assert (free == 7).all()
+            assert (a == np.arange(8).reshape(4, 2)).all()
+        with torch.no_grad():
+            model(kind(a), kind(b), out=(free, between))  # between the elements of b
+        assert_same(free, dm.shuffle_channels(a, 0, 2))
+        assert_same(np.ascontiguousarray(between), dm.shuffle_channels(b, 0, 2))
+
+
 def test_weights_may_lie_elsewhere(tmp_path):
     x = parameter([2, 3])
     path, _ = saved(opset1.transpose(x, const([1, 0])), [x], tmp_path)

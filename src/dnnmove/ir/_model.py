@@ -183,7 +183,7 @@ class Model:
     @staticmethod
     def _places(out: Any, plan: Plan, inputs: Sequence[Any]) -> list[Any]:
         """The arrays of `out`, if they fit; one chain would see to it, several do not know of each other."""
-        places = list(out)
+        places, taken = list(out), [_viewed(array) for array in inputs]
         if len(places) != len(plan.shapes):
             raise ValueError(f"out must hold {len(plan.shapes)} arrays, one for each Result, not {len(places)}")
         for i, (place, shape, dtype) in enumerate(zip(places, plan.shapes, plan.dtypes, strict=True)):
@@ -196,8 +196,7 @@ class Model:
                 raise ValueError(f"{name} must have the shape {shape}, not {place.shape}")
             if not place.flags.writeable:
                 raise ValueError(f"{name} must be writeable")
-            others = [*inputs, *places[:i]]
-            if any(isinstance(other, np.ndarray) and _share(place, other) for other in others):
+            if any(_share(place, other) for other in [*taken, *places[:i]]):
                 raise ValueError(f"{name} must not share memory with an input or with another result")
         return places
 
@@ -246,6 +245,18 @@ class Model:
 
     def _ends(self) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
         return self.inputs, self.outputs
+
+
+def _viewed(array: Any) -> npt.NDArray[Any]:
+    """The bytes of an input, of whatever kind, as NumPy sees them."""
+    if isinstance(array, np.ndarray):
+        return array
+    if not isinstance(array, Memory):
+        # Memory has no part in gradients, and takes tensors that have one only without it.
+        array = array.detach() if hasattr(array, "detach") else array
+        array = Memory(Chain.of(array).src_desc, buffer=array)
+    viewed: npt.NDArray[Any] = array.numpy()
+    return viewed
 
 
 def _share(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
