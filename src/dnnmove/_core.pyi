@@ -25,6 +25,7 @@ import numpy.typing as npt
 _Array: TypeAlias = Any  # NumPy array, torch tensor, Memory, or a CPU object with __dlpack__
 _ArrayT = TypeVar("_ArrayT")
 _OutT = TypeVar("_OutT")
+_ScalarT = TypeVar("_ScalarT", bound=np.generic)  # of arrays whose results may have another rank
 _Integers: TypeAlias = Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
 _Axis: TypeAlias = SupportsIndex | npt.NDArray[np.integer[Any]]
 _Axes: TypeAlias = SupportsIndex | _Integers
@@ -87,6 +88,15 @@ def split(data: _ArrayT, axis: _Axis, num_splits: SupportsIndex, *, out: None = 
 def split(data: _Array, axis: _Axis, num_splits: SupportsIndex, *, out: Sequence[_OutT]) -> tuple[_OutT, ...]: ...
 @overload
 def broadcast(
+    data: npt.NDArray[_ScalarT],
+    target_shape: _Integers,
+    axes_mapping: _Integers | None = None,
+    mode: _Mode = "numpy",
+    *,
+    out: None = None,
+) -> npt.NDArray[_ScalarT]: ...
+@overload
+def broadcast(
     data: _ArrayT,
     target_shape: _Integers,
     axes_mapping: _Integers | None = None,
@@ -102,6 +112,10 @@ def broadcast(
 def concat(arrays: Sequence[_ArrayT], axis: SupportsIndex = 0, *, out: None = None) -> _ArrayT: ...
 @overload
 def concat(arrays: Sequence[_Array], axis: SupportsIndex = 0, *, out: _OutT) -> _OutT: ...
+@overload
+def stack(
+    arrays: Sequence[npt.NDArray[_ScalarT]], axis: SupportsIndex = 0, *, out: None = None
+) -> npt.NDArray[_ScalarT]: ...
 @overload
 def stack(arrays: Sequence[_ArrayT], axis: SupportsIndex = 0, *, out: None = None) -> _ArrayT: ...
 @overload
@@ -130,6 +144,16 @@ def byteswap(data: _ArrayT, *, out: None = None) -> _ArrayT: ...
 def byteswap(data: _Array, *, out: _OutT) -> _OutT: ...
 @overload
 def convert(
+    data: npt.NDArray[Any],
+    dtype: _DType,
+    scale: _Factor | None = None,
+    shift: _Factor | None = None,
+    axis: SupportsIndex | None = None,
+    *,
+    out: None = None,
+) -> npt.NDArray[Any]: ...
+@overload
+def convert(
     data: _ArrayT,
     dtype: _DType,
     scale: _Factor | None = None,
@@ -149,9 +173,13 @@ def convert(
     out: _OutT,
 ) -> _OutT: ...
 @overload
+def squeeze(data: npt.NDArray[_ScalarT], axis: _Axes | None = None, *, out: None = None) -> npt.NDArray[_ScalarT]: ...
+@overload
 def squeeze(data: _ArrayT, axis: _Axes | None = None, *, out: None = None) -> _ArrayT: ...
 @overload
 def squeeze(data: _Array, axis: _Axes | None = None, *, out: _OutT) -> _OutT: ...
+@overload
+def expand_dims(data: npt.NDArray[_ScalarT], axis: _Axes, *, out: None = None) -> npt.NDArray[_ScalarT]: ...
 @overload
 def expand_dims(data: _ArrayT, axis: _Axes, *, out: None = None) -> _ArrayT: ...
 @overload
@@ -165,9 +193,17 @@ def swapaxes(data: _ArrayT, axis1: SupportsIndex, axis2: SupportsIndex, *, out: 
 @overload
 def swapaxes(data: _Array, axis1: SupportsIndex, axis2: SupportsIndex, *, out: _OutT) -> _OutT: ...
 @overload
+def flatten(
+    data: npt.NDArray[_ScalarT], start: SupportsIndex = 0, end: SupportsIndex = -1, *, out: None = None
+) -> npt.NDArray[_ScalarT]: ...
+@overload
 def flatten(data: _ArrayT, start: SupportsIndex = 0, end: SupportsIndex = -1, *, out: None = None) -> _ArrayT: ...
 @overload
 def flatten(data: _Array, start: SupportsIndex = 0, end: SupportsIndex = -1, *, out: _OutT) -> _OutT: ...
+@overload
+def unflatten(
+    data: npt.NDArray[_ScalarT], axis: SupportsIndex, sizes: _Integers, *, out: None = None
+) -> npt.NDArray[_ScalarT]: ...
 @overload
 def unflatten(data: _ArrayT, axis: SupportsIndex, sizes: _Integers, *, out: None = None) -> _ArrayT: ...
 @overload
@@ -181,6 +217,8 @@ def roll(data: _ArrayT, shift: _Axes, axis: _Axes | None = None, *, out: None = 
 @overload
 def roll(data: _Array, shift: _Axes, axis: _Axes | None = None, *, out: _OutT) -> _OutT: ...
 @overload
+def tile(data: npt.NDArray[_ScalarT], reps: _Axes, *, out: None = None) -> npt.NDArray[_ScalarT]: ...
+@overload
 def tile(data: _ArrayT, reps: _Axes, *, out: None = None) -> _ArrayT: ...
 @overload
 def tile(data: _Array, reps: _Axes, *, out: _OutT) -> _OutT: ...
@@ -192,6 +230,10 @@ def repeat_elements(data: _Array, repeats: _Axes, axis: SupportsIndex, *, out: _
 def take(data: _ArrayT, indices: _Integers, axis: SupportsIndex, *, out: None = None) -> _ArrayT: ...
 @overload
 def take(data: _Array, indices: _Integers, axis: SupportsIndex, *, out: _OutT) -> _OutT: ...
+@overload
+def unfold(
+    data: npt.NDArray[_ScalarT], axis: SupportsIndex, size: SupportsIndex, step: SupportsIndex = 1, *, out: None = None
+) -> npt.NDArray[_ScalarT]: ...
 @overload
 def unfold(
     data: _ArrayT, axis: SupportsIndex, size: SupportsIndex, step: SupportsIndex = 1, *, out: None = None
@@ -219,9 +261,17 @@ def pixel_unshuffle(data: _ArrayT, factor: SupportsIndex, *, out: None = None) -
 @overload
 def pixel_unshuffle(data: _Array, factor: SupportsIndex, *, out: _OutT) -> _OutT: ...
 @overload
+def rearrange(
+    data: npt.NDArray[_ScalarT], pattern: str, /, *, out: None = None, **lengths: SupportsIndex
+) -> npt.NDArray[_ScalarT]: ...
+@overload
 def rearrange(data: _ArrayT, pattern: str, /, *, out: None = None, **lengths: SupportsIndex) -> _ArrayT: ...
 @overload
 def rearrange(data: _Array, pattern: str, /, *, out: _OutT, **lengths: SupportsIndex) -> _OutT: ...
+@overload
+def repeat(
+    data: npt.NDArray[_ScalarT], pattern: str, /, *, out: None = None, **lengths: SupportsIndex
+) -> npt.NDArray[_ScalarT]: ...
 @overload
 def repeat(data: _ArrayT, pattern: str, /, *, out: None = None, **lengths: SupportsIndex) -> _ArrayT: ...
 @overload

@@ -1,0 +1,31 @@
+"""Calls as type checkers see them: `mypy` reads this file, nothing runs it."""
+
+from typing import Any, assert_type
+
+import numpy as np
+import numpy.typing as npt
+
+import dnnmove as dm
+
+x = np.zeros((2, 3, 4), np.float32)
+Floats = npt.NDArray[np.float32]
+
+# Results of another rank: what is unpacked need not have the input's.
+(n,) = dm.flatten(x).shape
+a, b, c, d = dm.expand_dims(x, 0).shape
+a, b, c, d = dm.broadcast(x, (5, 2, 3, 4)).shape
+a, b, c, d = dm.stack([x, x]).shape
+a, b, c, d = dm.unfold(x, 0, 2).shape
+a, b = dm.rearrange(x, "a b c -> (a b) c").shape
+a, b = dm.squeeze(x, 0).shape
+assert_type(dm.flatten(x), Floats)
+assert_type(dm.stack([x, x]), Floats)
+assert_type(dm.repeat(x, "a b c -> a b c d", d=2), Floats)
+# Of another dtype.
+assert_type(dm.convert(x, "int8"), npt.NDArray[Any])
+# Of the same rank, and of other kinds of arrays.
+a, b, c = dm.transpose(x, (0, 2, 1)).shape
+memory = dm.Memory(dm.MemoryDesc((2, 3), "float32"))
+assert_type(dm.flatten(memory), dm.Memory)
+assert_type(dm.convert(memory, "int8"), dm.Memory)
+assert_type(dm.flatten(x, out=memory), dm.Memory)
