@@ -45,6 +45,8 @@ def test_explain():
     assert "float32" in invoke("explain", "[4]", "tile([2, 2])")
     assert "1 pass" in invoke("explain", "(2,8,4,4) int8 nhwc", "transpose((0, 2, 3, 1))")
     assert "1 pass" in invoke("explain", "(2,3) int8 (1,2)", "flip()")
+    assert "MemoryDesc((2, 3), '>i8')" in invoke("explain", "(2,3) >i8", "byteswap()")
+    assert "datetime64[ns]" in invoke("explain", "(2,3)datetime64[ns] (1,2)", "transpose()")
 
 
 def test_explain_draws(tmp_path):
@@ -76,6 +78,9 @@ def test_explain_draws(tmp_path):
         ([ARRAY, "index[f()]"], 2, ["f() must be a literal"]),
         ([ARRAY, "transpose(" + "(" * 5000 + ")"], 2, ["cannot be read"]),
         ([ARRAY, "transpose(" + "0," * 10_000 + ")"], 2, ["more than 10000 characters"]),
+        ([ARRAY, "transpose(" + "-" * 900 + "1)"], 2, ["nested so deep must be a literal"]),
+        (["(2,3) >f9", "transpose()"], 2, [">f9"]),
+        (["(2,3) datetime64[parsec]", "transpose()"], 2, ["parsec"]),
         ([ARRAY, "transpose((0,1))"], 1, ["Error: step 1 (transpose): input_order (0, 1)"]),
         ([ARRAY, "shuffle_channels(1, groups=2)"], 1, ["did you mean 'group'?"]),
         ([ARRAY, "index[9]"], 1, ["Error: step 1 (index)"]),

@@ -62,6 +62,7 @@ def test_bench_refuses_pictures_before_it_measures(name, word, tmp_path, monkeyp
         ["broadcast((2, 12, 5, 4, 2), (0, 1, 2, 3), 'explicit')"],
         ["broadcast((3, 1, 1, 5, 1), mode='bidirectional')"],
         ["reshape((24, 20))", "index[::2, None, 3:]"],
+        ["index[-1, -3:, 0]"],
     ],
 )
 def test_peers_do_the_same(steps):
@@ -81,6 +82,13 @@ def test_peers_do_the_same(steps):
     pytest.importorskip("jax")
     for mine, right in zip(jax_peer(x, read)(), expected, strict=True):
         assert_same(np.asarray(mine), right)
+
+
+def test_torch_takes_no_negative_steps():
+    pytest.importorskip("torch")
+    for key in ("::-1", "0, ::-2"):
+        why = torch_peer(np.zeros((3, 4), "f4"), [read_step(f"index[{key}]")], 1)
+        assert why == "torch slices with no negative step"
 
 
 def test_jax_computes_no_other_type_instead():

@@ -130,6 +130,16 @@ def test_run_refuses(transposing, tmp_path, monkeypatch, arguments, code, words)
     assert code == 2 or text.count("\n") == 1
 
 
+def test_a_file_that_is_replaced_keeps_its_rights(transposing, tmp_path):
+    x, target = saved(tmp_path, "x.npy", some.dense((3, 4), "f4")), tmp_path / "y.npy"
+    for mode in (0o600, 0o664):
+        target.touch()
+        target.chmod(mode)
+        invoke("run", transposing(), "-i", x, "-o", target)
+        assert target.stat().st_mode & 0o7777 == mode
+        assert np.load(target).shape == (4, 3)
+
+
 def test_what_may_not_be_written_stays(transposing, tmp_path, monkeypatch):
     """A rename could replace it, where the folder may be written."""
     x, target = saved(tmp_path, "x.npy", some.dense((3, 4), "f4")), saved(tmp_path, "y.npy", np.zeros(1))

@@ -30,9 +30,11 @@ def load(path: Path, dtype: np.dtype[Any] | None = None) -> npt.NDArray[Any]:
     return np.asarray(array)
 
 
-def _create(part: Path) -> None:
-    """Makes an empty file, with the rights that new files get."""
+def _create(part: Path, target: Path) -> None:
+    """Makes an empty file, with the rights that new files get, or those of the target that it is to replace."""
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    if target.exists():
+        part.chmod(target.stat().st_mode & 0o7777)
 
 
 def _mapped(part: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -69,7 +71,7 @@ def writing(
             part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
             parts.append(part)  # before it is there: a signal may come at any time
             try:
-                _create(part)
+                _create(part, target)
                 arrays.append(_mapped(part, shape, dtype))
             except OSError as error:  # its path is one that nobody gave: people know the target
                 raise OSError(error.errno, error.strerror, str(target)) from None

@@ -154,7 +154,9 @@ def torch_peer(x: npt.NDArray[Any], steps: list[Step], threads: int) -> Peer | s
         given = {**dict(zip(("axis", "group"), arguments, strict=False)), **named}
         if given.get("axis", 1) in (1, 1 - x.ndim):
             return lambda: [torch.channel_shuffle(tensor, given.get("group", 1))]
-    if "-" in str([arguments for name, arguments, _ in steps if name == "index"]):
+    keys = [key for name, arguments, _ in steps if name == "index" for key in arguments]
+    entries = [entry for key in keys for entry in (key if isinstance(key, tuple) else (key,))]
+    if any(isinstance(entry, slice) and entry.step is not None and entry.step < 0 for entry in entries):
         return "torch slices with no negative step"
     return lambda: _run(_Torch, tensor, steps)
 

@@ -14,7 +14,8 @@ from dnnmove._core import _steps
 __all__ = ["read_array", "read_step", "taken"]
 
 MOST_CHARACTERS = 10_000
-_ARRAY = re.compile(r"\s*(?P<shape>\([^()]*\)|\[[^\[\]]*\])\s*(?P<dtype>\w+)?\s*(?P<layout>\S.*)?")
+# A dtype may have its byte order before it and a unit behind it: >f4, datetime64[ns].
+_ARRAY = re.compile(r"\s*(?P<shape>\([^()]*\)|\[[^\[\]]*\])\s*(?P<dtype>[<>=|]?\w+(\[\w+\])?)?\s*(?P<layout>\S.*)?")
 Step = tuple[str, list[Any], dict[str, Any]]
 
 
@@ -31,9 +32,11 @@ def _literal(node: ast.expr, what: str) -> Any:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise click.BadParameter(
-            f"{what}: {ast.unparse(node)[:60]} must be a literal: numbers, tuples, lists"
-        ) from None
+        try:
+            shown = ast.unparse(node)[:60]
+        except RecursionError:  # as deep as it is
+            shown = "what is nested so deep"
+        raise click.BadParameter(f"{what}: {shown} must be a literal: numbers, tuples, lists") from None
 
 
 def read_array(text: str) -> dm.MemoryDesc:
