@@ -46,6 +46,16 @@ def test_broadcast_to():
     assert dm.permute_dims(X, (0, 2, 1), out=np.empty((2, 4, 3), "f4")).shape == (2, 4, 3)
 
 
+def test_axes_as_numpy_arrays():
+    for axes in ((), [], range(0), np.array([], int)):
+        with pytest.raises(ValueError, match=r"axes .* must name every axis of x once"):
+            dm.permute_dims(X, axes)
+    assert dm.permute_dims(np.array(3.0), np.array([], int)).shape == ()
+    oracle.assert_same(dm.permute_dims(X, np.array([2, 0, 1])), X.transpose(2, 0, 1).copy())
+    for part, expected in zip(dm.unstack(X, np.array([1])), dm.unstack(X, 1), strict=True):
+        oracle.assert_same(part, expected)
+
+
 def test_strict_arrays_in_and_out():
     x = strict.reshape(strict.arange(24, dtype=strict.float32), (2, 3, 4))
     for ours, theirs in (

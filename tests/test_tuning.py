@@ -373,6 +373,13 @@ def test_no_such_file(tmp_path, content):
         tuning.load(tmp_path / "absent")
 
 
+@pytest.mark.parametrize("path", [5, None, b"tuning.json", ["tuning.json"]])
+def test_what_is_no_path(path):
+    for call in (tuning.load, tuning.save):
+        with pytest.raises(TypeError, match=r"path \(.*\) must be a str or os.PathLike"):
+            call(path)
+
+
 def nested(depth):
     return "[" * depth + "]" * depth
 

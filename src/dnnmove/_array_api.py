@@ -76,7 +76,7 @@ def permute_dims(x: Any, axes: Sequence[SupportsIndex], *, out: Any = None) -> A
     >>> dm.permute_dims(np.zeros((2, 3, 4)), (0, 2, 1)).shape
     (2, 4, 3)
     """
-    if isinstance(axes, Sequence) and not axes and _steps(x).src_desc.ndim > 0:
+    if isinstance(axes, Sequence | np.ndarray) and len(axes) == 0 and _steps(x).src_desc.ndim > 0:
         raise ValueError(f"axes {axes!r} must name every axis of x once; transpose(x) reverses them")
     return _named(lambda: transpose(x, axes, out=out), input_order="axes", data="x")
 
@@ -158,5 +158,6 @@ def unstack(x: Any, axis: SupportsIndex = 0) -> tuple[Any, ...]:
     steps = _steps(x)
     _named(lambda: steps.split(axis, 1), data="x")  # for its checks
     shape = list(steps.src_desc.dims)
-    length = shape.pop(int(axis))
-    return tuple(LazyArray(x, steps).split(int(axis), length).reshape(shape).run()) if length else ()
+    at = int(np.asarray(axis).item())  # of an array of one, too, as for split
+    length = shape.pop(at)
+    return tuple(LazyArray(x, steps).split(at, length).reshape(shape).run()) if length else ()

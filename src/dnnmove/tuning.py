@@ -60,6 +60,12 @@ def problems() -> dict[str, dict[str, Any]]:
     return _core._tuned()
 
 
+def _file(path: str | os.PathLike[str]) -> pathlib.Path:
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise TypeError(f"path ({reprlib.repr(path)}) must be a str or os.PathLike")
+    return pathlib.Path(path)
+
+
 def save(path: str | os.PathLike[str]) -> None:
     """Write what was tuned or loaded to a JSON file.
 
@@ -67,6 +73,11 @@ def save(path: str | os.PathLike[str]) -> None:
     ----------
     path : str or PathLike
         The file; replaced where it exists.
+
+    Raises
+    ------
+    TypeError
+        `path` is no path.
 
     Examples
     --------
@@ -81,7 +92,7 @@ def save(path: str | os.PathLike[str]) -> None:
     import json  # here and below: few programs save or load, and all import dnnmove
 
     document = {"format": _FORMAT, "dnnmove": _core.__version__, "cpu": _cpu(), "problems": problems()}
-    pathlib.Path(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    _file(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def load(path: str | os.PathLike[str]) -> int:
@@ -101,6 +112,8 @@ def load(path: str | os.PathLike[str]) -> int:
 
     Raises
     ------
+    TypeError
+        `path` is no path.
     ValueError
         The file is no such file, or was written by another version or on another CPU. Nothing is loaded.
 
@@ -124,8 +137,9 @@ def load(path: str | os.PathLike[str]) -> int:
     def refuse(what: str) -> ValueError:
         return ValueError(_core._abbreviated(f"path ({os.fspath(path)!r}) {what}".encode(errors="replace").decode()))
 
+    file = _file(path)
     try:
-        document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        document = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise refuse(f"must be a file that dnnmove.tuning.save wrote: {error}") from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
