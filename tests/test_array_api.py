@@ -47,9 +47,11 @@ def test_broadcast_to():
 
 
 def test_axes_as_numpy_arrays():
-    for axes in ((), [], range(0), np.array([], int)):
+    for axes in ((), [], range(0), np.array([], int), strict.asarray([], dtype=strict.int64)):
         with pytest.raises(ValueError, match=r"axes .* must name every axis of x once"):
             dm.permute_dims(X, axes)
+    with pytest.raises(ValueError, match=r"axes must be one-dimensional, but has shape \(\)"):
+        dm.permute_dims(X, np.array(1))
     assert dm.permute_dims(np.array(3.0), np.array([], int)).shape == ()
     oracle.assert_same(dm.permute_dims(X, np.array([2, 0, 1])), X.transpose(2, 0, 1).copy())
     for part, expected in zip(dm.unstack(X, np.array([1])), dm.unstack(X, 1), strict=True):

@@ -46,6 +46,7 @@ def test_explain():
     assert "1 pass" in invoke("explain", "(2,8,4,4) int8 nhwc", "transpose((0, 2, 3, 1))")
     assert "1 pass" in invoke("explain", "(2,3) int8 (1,2)", "flip()")
     assert "MemoryDesc((2, 3), '>i8')" in invoke("explain", "(2,3) >i8", "byteswap()")
+    assert "MemoryDesc((2,), 'float32', (3,))" in invoke("explain", "(2,) f4[3]", "flip()")
     assert "datetime64[ns]" in invoke("explain", "(2,3)datetime64[ns] (1,2)", "transpose()")
 
 

@@ -29,3 +29,11 @@ memory = dm.Memory(dm.MemoryDesc((2, 3), "float32"))
 assert_type(dm.flatten(memory), dm.Memory)
 assert_type(dm.convert(memory, "int8"), dm.Memory)
 assert_type(dm.flatten(x, out=memory), dm.Memory)
+# Of primitives.
+desc = dm.MemoryDesc.of(x)
+spread = dm.Broadcast(dm.Broadcast.Desc(desc, (5, 2, 3, 4)))
+a, b, c, d = spread(x).shape
+assert_type(spread(memory), dm.Memory)
+assert_type(spread(x, out=memory), dm.Memory)
+assert_type(dm.Reorder(dm.Reorder.Desc(desc, dm.MemoryDesc((2, 3, 4), "int8")))(x), npt.NDArray[Any])
+a, b, c = dm.Transpose(dm.Transpose.Desc(desc))(x).shape

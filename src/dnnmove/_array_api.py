@@ -76,7 +76,8 @@ def permute_dims(x: Any, axes: Sequence[SupportsIndex], *, out: Any = None) -> A
     >>> dm.permute_dims(np.zeros((2, 3, 4)), (0, 2, 1)).shape
     (2, 4, 3)
     """
-    if isinstance(axes, Sequence | np.ndarray) and len(axes) == 0 and _steps(x).src_desc.ndim > 0:
+    empty = not axes if isinstance(axes, Sequence) else getattr(axes, "shape", None) == (0,)
+    if empty and _steps(x).src_desc.ndim > 0:
         raise ValueError(f"axes {axes!r} must name every axis of x once; transpose(x) reverses them")
     return _named(lambda: transpose(x, axes, out=out), input_order="axes", data="x")
 

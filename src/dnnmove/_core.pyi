@@ -509,7 +509,7 @@ class ShuffleChannels(_OneOutput):
     def __new__(cls, desc: ShuffleChannels.Desc) -> ShuffleChannels: ...
 
 @final
-class Reorder(_OneOutput):
+class Reorder(_Primitive):
     class Desc(metaclass=_ObjectType):
         def __init__(
             self,
@@ -548,6 +548,12 @@ class Reorder(_OneOutput):
         def next_impl(self) -> bool: ...
 
     def __new__(cls, pd: Reorder.PrimitiveDesc | Reorder.Desc) -> Reorder: ...
+    @overload
+    def __call__(self, x: npt.NDArray[Any], *, out: None = None) -> npt.NDArray[Any]: ...
+    @overload
+    def __call__(self, x: _ArrayT, *, out: None = None) -> _ArrayT: ...
+    @overload
+    def __call__(self, x: _Array, *, out: _OutT) -> _OutT: ...
 
 @final
 class Transpose(_OneOutput):
@@ -557,7 +563,7 @@ class Transpose(_OneOutput):
     def __new__(cls, desc: Transpose.Desc) -> Transpose: ...
 
 @final
-class Broadcast(_OneOutput):
+class Broadcast(_Primitive):
     class Desc(_PlainProblem, metaclass=_ObjectType):
         def __init__(
             self,
@@ -570,6 +576,12 @@ class Broadcast(_OneOutput):
         ) -> None: ...
 
     def __new__(cls, desc: Broadcast.Desc) -> Broadcast: ...
+    @overload
+    def __call__(self, x: npt.NDArray[_ScalarT], *, out: None = None) -> npt.NDArray[_ScalarT]: ...
+    @overload
+    def __call__(self, x: _ArrayT, *, out: None = None) -> _ArrayT: ...
+    @overload
+    def __call__(self, x: _Array, *, out: _OutT) -> _OutT: ...
 
 @final
 class VariadicSplit(_Primitive):

@@ -14,8 +14,10 @@ from dnnmove._core import _steps
 __all__ = ["read_array", "read_step", "taken"]
 
 MOST_CHARACTERS = 10_000
-# A dtype may have its byte order before it and a unit behind it: >f4, datetime64[ns].
-_ARRAY = re.compile(r"\s*(?P<shape>\([^()]*\)|\[[^\[\]]*\])\s*(?P<dtype>[<>=|]?\w+(\[\w+\])?)?\s*(?P<layout>\S.*)?")
+# A dtype may have its byte order before it and a unit behind it, which strides do not look like: >f4, datetime64[25s].
+_ARRAY = re.compile(
+    r"\s*(?P<shape>\([^()]*\)|\[[^\[\]]*\])\s*(?P<dtype>[<>=|]?\w+(\[\d*[^\W\d]+\])?)?\s*(?P<layout>\S.*)?"
+)
 Step = tuple[str, list[Any], dict[str, Any]]
 
 

@@ -252,7 +252,7 @@ def _viewed(array: Any) -> npt.NDArray[Any]:
     if isinstance(array, np.ndarray):
         return array
     if not isinstance(array, Memory):
-        # Memory has no part in gradients, and takes tensors that have one only without it.
+        # A Memory takes no tensor that requires grad; here only where its bytes lie counts.
         array = array.detach() if hasattr(array, "detach") else array
         array = Memory(Chain.of(array).src_desc, buffer=array)
     viewed: npt.NDArray[Any] = array.numpy()
