@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -14,22 +13,37 @@ class Scratch {
 public:
     static constexpr std::size_t kBytes = 192 * 1024;
 
-    Scratch() noexcept : room_(std::move(kept_)) {
-        if (room_ == nullptr) room_.reset(::operator new(kBytes, std::align_val_t{64}, std::nothrow));
+    Scratch() noexcept : room_(std::exchange(kept_, nullptr)) {
+        if (room_ == nullptr) room_ = ::operator new(kBytes, std::align_val_t{64}, std::nothrow);
     }
-    ~Scratch() { kept_ = std::move(room_); }
+    ~Scratch() {
+        if (ended_ || kept_ != nullptr) {
+            drop(room_);
+        } else {
+            keeper_.begin();
+            kept_ = room_;
+        }
+    }
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
 
-    void* data() const noexcept { return room_.get(); }  // null where there is no memory
+    void* data() const noexcept { return room_; }  // null where there is no memory
 
 private:
-    struct Delete {
-        void operator()(void* room) const noexcept { ::operator delete(room, std::align_val_t{64}); }
+    static void drop(void* room) noexcept { ::operator delete(room, std::align_val_t{64}); }
+
+    // Drops what the thread keeps at its end. Calls may come later still, from exit handlers: those find no room that is kept.
+    struct Keeper {
+        void begin() noexcept {}
+        ~Keeper() {
+            drop(std::exchange(kept_, nullptr));
+            ended_ = true;
+        }
     };
-    using Room = std::unique_ptr<void, Delete>;
-    static inline thread_local Room kept_;
-    Room room_;
+    static inline constinit thread_local void* kept_ = nullptr;
+    static inline constinit thread_local bool ended_ = false;
+    static inline thread_local Keeper keeper_;
+    void* room_;
 };
 
 // The stack's turn where there is no memory: a run cannot fail.
