@@ -132,11 +132,12 @@ def test_run_refuses(transposing, tmp_path, monkeypatch, arguments, code, words)
 
 def test_a_file_that_is_replaced_keeps_its_rights(transposing, tmp_path):
     x, target = saved(tmp_path, "x.npy", some.dense((3, 4), "f4")), tmp_path / "y.npy"
-    for mode in (0o600, 0o664):
+    for mode in (0o600, 0o664, 0o200, 0o446):
         target.touch()
         target.chmod(mode)
         invoke("run", transposing(), "-i", x, "-o", target)
         assert target.stat().st_mode & 0o7777 == mode
+        target.chmod(0o600)
         assert np.load(target).shape == (4, 3)
 
 

@@ -516,7 +516,7 @@ def test_the_interpreter_may_end_while_daemon_threads_call(run_python):
 
 
 def test_one_limit_entered_by_two_threads():
-    limit = dm.num_threads(1)
+    limit, unlimited = dm.num_threads(1), dm.get_num_threads()
     found = {}
     entered, left, done = threading.Event(), threading.Event(), threading.Event()
 
@@ -542,5 +542,11 @@ def test_one_limit_entered_by_two_threads():
     for thread in threads:
         thread.join()
     assert found == {"first": 2, "second": 3}
+    # Left by another thread than the one that has entered it, which both keep what they have.
+    enterer = threading.Thread(target=limit.__enter__)
+    enterer.start()
+    enterer.join()
+    limit.__exit__(None, None, None)
+    assert dm.get_num_threads() == unlimited
     with pytest.raises(ValueError, match="was not entered"):
         limit.__exit__(None, None, None)

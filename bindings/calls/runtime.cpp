@@ -4,8 +4,9 @@
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <iterator>
-#include <thread>
 #include <vector>
 
 #include "arguments/function.hpp"
@@ -27,24 +28,35 @@ namespace dnnmove {
 namespace {
 
 // The context manager num_threads: this thread's limit while it is entered. One object may be entered again while it is
-// entered, by other threads, too, each of which gets back its own limit.
+// entered, by other threads, too, each of which gets back its own limit. A thread that leaves what another has entered keeps
+// its own.
 class ThreadLimit {
 public:
     using InitializedOnly = void;
     explicit ThreadLimit(int threads) : threads_(threads) {}
-    void enter() { before_.push_back({std::this_thread::get_id(), exchange_thread_limit(threads_)}); }
+    void enter() { before_.push_back({this_thread(), exchange_thread_limit(threads_)}); }
     int threads() const { return threads_; }
     void exit() {
-        const auto entered = std::find_if(before_.rbegin(), before_.rend(),
-                                          [](const Before& before) { return before.thread == std::this_thread::get_id(); });
-        if (entered == before_.rend()) throw ValueError("num_threads was not entered");
-        exchange_thread_limit(entered->threads);
-        before_.erase(std::next(entered).base());
+        if (before_.empty()) throw ValueError("num_threads was not entered");
+        const auto own = std::find_if(before_.rbegin(), before_.rend(),
+                                      [](const Before& before) { return before.thread == this_thread(); });
+        if (own == before_.rend()) {
+            before_.pop_back();
+            return;
+        }
+        exchange_thread_limit(own->threads);
+        before_.erase(std::next(own).base());
     }
 
 private:
+    // Unlike a std::thread::id, no other thread has it later.
+    static std::uint64_t this_thread() noexcept {
+        static std::atomic<std::uint64_t> next{0};
+        static thread_local const std::uint64_t number = next++;
+        return number;
+    }
     struct Before {
-        std::thread::id thread;
+        std::uint64_t thread;
         int threads;
     };
     int threads_;

@@ -31,10 +31,16 @@ def load(path: Path, dtype: np.dtype[Any] | None = None) -> npt.NDArray[Any]:
 
 
 def _create(part: Path, target: Path) -> None:
-    """Makes an empty file, with the rights that new files get, or those of the target that it is to replace."""
-    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    """Makes an empty file, with the rights that new files get; for us alone where it is to replace another."""
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if target.exists() else 0o666))
+
+
+def _replace(part: Path, target: Path) -> None:
+    """Moves a file into the place of another, whose rights it gets where the file system has such."""
     if target.exists():
-        part.chmod(target.stat().st_mode & 0o7777)
+        with contextlib.suppress(PermissionError):
+            part.chmod(target.stat().st_mode & 0o777)
+    os.replace(part, target)
 
 
 def _mapped(part: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -80,7 +86,7 @@ def writing(
             if isinstance(array, np.memmap):
                 array.flush()
         while parts:
-            os.replace(parts[0], targets[len(targets) - len(parts)])
+            _replace(parts[0], targets[len(targets) - len(parts)])
             parts.pop(0)
     finally:
         for part in parts:
