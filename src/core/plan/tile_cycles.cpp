@@ -2,6 +2,7 @@
 #include "plan/tile_cycles.hpp"
 
 #include "plan/costs.hpp"
+#include "plan/problem.hpp"
 
 namespace dnnmove {
 namespace {
