@@ -75,3 +75,16 @@ def steal(address: int) -> object:
     thing = ctypes.cast(address, ctypes.py_object).value
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(thing))
     return thing
+
+
+class OnlyDlpack:
+    """An array that nothing else than DLPack can read."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()

@@ -9,22 +9,9 @@ import numpy as np
 import oracle
 import pytest
 import strategies as some
-from dlpack_structures import Tensor, Unversioned
+from dlpack_structures import OnlyDlpack, Tensor, Unversioned
 
 import dnnmove as dm
-
-
-class OnlyDlpack:
-    """An array that nothing else than DLPack can read."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack__(self, **options):
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
 
 
 class OldDlpack(OnlyDlpack):

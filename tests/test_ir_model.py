@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import strategies as some
+from dlpack_structures import OnlyDlpack
 from oracle import assert_same
 
 import dnnmove as dm
@@ -392,19 +393,6 @@ def test_out_is_checked_before_anything_runs(tmp_path):
         model(data, out=good)
 
 
-class Exporter:
-    """An array of another library: `__dlpack__` alone."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack__(self, **options):
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-
 def test_out_may_not_lie_in_an_input_of_any_kind(tmp_path):
     """One result is one chain's, which knows its own input; that of another chain it does not."""
     torch = pytest.importorskip("torch")
@@ -416,7 +404,7 @@ def test_out_may_not_lie_in_an_input_of_any_kind(tmp_path):
         torch.from_numpy,
         lambda array: torch.from_numpy(array).requires_grad_(),
         lambda array: dm.Memory(dm.MemoryDesc.of(array), buffer=array),
-        Exporter,
+        OnlyDlpack,
     ]
     for kind in kinds:
         a, held = np.arange(8, dtype="f4").reshape(4, 2), np.arange(16, dtype="f4").reshape(4, 4)

@@ -1,9 +1,9 @@
 // How a kernel of a table is entered and left, whatever the compiler makes of it.
 //
-// Entered: kernels whose loops are read in their innermost loops take them by value, tables by reference. A loop that the caller has just written word by word would be
-// copied into the arguments by vectors; no store is forwarded to such a load, which waits until they, and all stores before
-// them, have reached the cache. So it is read by words, and so are cells. Within the kernel its loops stay values, of
-// which the compiler knows that no store of bytes changes them.
+// Entered: kernels that read loops in their innermost ones take them by value, tables by reference. A loop that the caller has
+// just written word by word would be copied into the arguments by vectors; no store is forwarded to such a load, which waits
+// until they, and all stores before them, have reached the cache. So it is read by words, and so are cells. Within the kernel
+// its loops stay values, of which the compiler knows that no store of bytes changes them.
 //
 // Left: with the upper halves of all vector registers zero. Else every instruction of code for the first x86-64 that writes half
 // a register, or a quarter, waits for what the other part held, on Intel's processors: for what the kernel has loaded last. The

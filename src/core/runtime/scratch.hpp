@@ -34,7 +34,7 @@ private:
 
     // Drops what the thread keeps at its end. Calls may come later still, from exit handlers: those find no room that is kept.
     struct Keeper {
-        void begin() noexcept {}
+        void begin() noexcept {}  // from its first use on the thread has this destructor
         ~Keeper() {
             drop(std::exchange(kept_, nullptr));
             ended_ = true;
