@@ -19,7 +19,7 @@ PlanContext inside_caches() { return {&kernels_for(best_isa()), false, true, 64,
 
 PlanContext beyond_caches() {
     PlanContext context{&kernels_for(best_isa()), true, false, 64, 0};
-    context.beyond_cache = context.stream_rows = true;
+    context.beyond_cache = context.far_beyond_cache = context.stream_rows = true;
     return context;
 }
 

@@ -126,6 +126,7 @@ void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
         4096,
         large,
         large && misalignment % 3 != 1,
+        large && misalignment % 6 != 1,
         {},
         std::array{&dnnmove::kManyStreams, &dnnmove::kFewStreams, &dnnmove::kStrings, &dnnmove::kSmallCaches}[random() % 4]};
     context.claims = !large && random() % 2 == 0;

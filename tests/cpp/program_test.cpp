@@ -442,6 +442,25 @@ TEST_CASE("of fields in arrays of their own nothing behind them is read") {
     }
 }
 
+// By how much of a cache both sides fill.
+TEST_CASE("a processor says when rows go past the caches") {
+    const LastLevelCache cache{16 << 20, 0};
+    PlanOptions options;
+    options.cache = &cache;
+    // Each step of the outer loop fills a twentieth of the room in which ordinary stores may gain, 1.25 times the cache.
+    const auto streams = [&](std::int64_t twentieths, const Processor& processor) {
+        options.processor = &processor;
+        const Nest nest{{{twentieths, 8192, 64 * 8192}, {64, twentieths * 8192, 8192}, {8192, 1, 1}}, 0, 0, 1};
+        return Program({Transfer{0, 0, nest}}, options).explain(2).find("stores non-temporal") != std::string::npos;
+    };
+    for (const Processor* const processor : {&kSmallCaches, &kManyStreams, &kStrings}) {
+        CHECK(!streams(15, *processor));
+        CHECK(streams(17, *processor));
+    }
+    CHECK(!streams(19, kFewStreams));
+    CHECK(streams(21, kFewStreams));
+}
+
 // By pieces of each stream where they are long, by way of the stage where they follow each other without gaps.
 TEST_CASE("streams are dealt out past the caches") {
     std::mt19937 random(13);

@@ -248,7 +248,7 @@ void BlockWalk::choose_stores(const PlanContext& context) {
     }
     carries_ = far_ && !lines && can_carry(k, run);
     if (carries_) return;
-    nontemporal_ = context.stream_rows && (run * sink_->dst_bytes >= kLongRun || lines);
+    nontemporal_ = context.far_beyond_cache && (run * sink_->dst_bytes >= kLongRun || lines);
 }
 
 // Whether rows of `run` elements, within the loops from `outermost` on, are to be written by whole lines.
@@ -341,7 +341,7 @@ std::optional<BlockWalk> BlockWalk::instead_of(const NestPlan& plan, const Nest&
     auto as_it_is = std::make_shared<Sink>();
     as_it_is->src_bytes = as_it_is->dst_bytes = nest.itemsize;
     PlanContext of_results = context;
-    of_results.stream_rows = context.stream_rows || context.processor->streams_blocks;
+    of_results.far_beyond_cache = context.far_beyond_cache || context.processor->streams_blocks;
     BlockWalk walk(nest, nullptr, std::move(as_it_is), of_results);
     if (walk.direct_ || walk.units_ == 1 || worth * walk.cost() >= plan.cost()) return std::nullopt;
     return walk;

@@ -22,15 +22,16 @@ struct PlanContext {
     std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
     std::int64_t dst_offset;     // of this nest, bytes
     std::int64_t unit_bytes = 4096;  // of a staged unit: less where many nests share a source
-    // Transposes go past the caches where the data are large, gathers beyond the cache, and rows and
-    // fills, which ordinary stores suit best, where they are far beyond it.
+    // Transposes go past the caches where the data are large, gathers beyond the cache, streams and fills, which ordinary stores
+    // suit best, where they are far beyond it; rows where the processor says.
     bool beyond_cache = false;  // source and destination do not fit into the last-level cache
-    bool stream_rows = false;   // nor would a fair part of them
-    Variant variant = {};       // where a measurement has overruled the planner
+    bool far_beyond_cache = false;  // nor would a fair part of them
+    bool stream_rows = false;
+    Variant variant = {};  // where a measurement has overruled the planner
     const Processor* processor = &kManyStreams;
     // Nests of the same loops that lie side by side in the rows of one source: where the first of them begins, and how
     // much of a row they read together.
-    std::int64_t side_by_side_from = 0;   // bytes
+    std::int64_t side_by_side_from = 0;  // bytes
     std::int64_t side_by_side_bytes = 0;  // 0: a nest by itself
     bool claims = false;  // ordinary stores: kernels ask for the lines of the destination
     bool alone = false;  // the nest is all of a program: threads divide it among themselves
@@ -43,12 +44,12 @@ struct PlanContext {
 struct Problem {
     // What the innermost part of the nest is like, which decides what strategies there are for it.
     enum class Innermost {
-        padding,   // some elements have no source
-        listed,    // places that come with each run
+        padding,  // some elements have no source
+        listed,  // places that come with each run
         repeated,  // one element again and again, contiguously
-        rows,      // long elements, or such that no stride describes
+        rows,  // long elements, or such that no stride describes
         elements,  // short ones, contiguous in the destination
-        apart      // short ones with gaps between them in the destination
+        apart  // short ones with gaps between them in the destination
     };
 
     Problem(const std::vector<Loop>& nest_loops, std::int64_t element, const PlanContext& plan_context);

@@ -33,9 +33,13 @@ struct Processor {
     // as fast; 22 others, most of them of 4 and 8 bytes, 0.49 to 1.65, of which 15 are slower. Ten of rows of 36 to 64 bytes that are
     // staged: by AVX2 0.84 to 1.64 times as fast, by vectors of a line 0.70 to 1.31.)
     double streams_pieces;
-    // What is moved by blocks is streamed as soon as other nests are, and not only where rows are. (Zen 4, two threads, 11 and 6
-    // permutations of 26 to 32 MB: by AVX2 1.37 times as fast, by vectors of a line 1.39.)
+    // What is moved by blocks is streamed as soon as other nests are, and not only far beyond the caches. (Zen 4, two threads,
+    // 11 and 6 permutations of 26 to 32 MB: by AVX2 1.37 times as fast, by vectors of a line 1.39.)
     bool streams_blocks;
+    // Rows go past the caches where what is touched fills this much of the room in which ordinary stores may gain by them
+    // (plan/program.cpp). (Zen 4 whose caches guests share, AVX2, two threads, 33 cases of 16 to 20 MB on each side: past them
+    // 1.67 times as fast, 1.21 with a reader of the result behind each call; interleaved streams of that size 1.09 and 0.89.)
+    double rows_stream_from;
     // Its first-level cache has 32 KiB in 8 ways and takes vectors of a line in halves: a stage, which takes room there and twice
     // the stores, helps only where lines of both sides meet.
     bool small_first_level;
@@ -57,6 +61,7 @@ inline constexpr Processor kManyStreams{
     .claims_lines = false,
     .streams_pieces = 1.7,
     .streams_blocks = true,
+    .rows_stream_from = 0.8,
     .small_first_level = false,
 };
 
@@ -96,6 +101,7 @@ inline constexpr Processor kFewStreams{
     .claims_lines = true,
     .streams_pieces = 1.0,
     .streams_blocks = false,
+    .rows_stream_from = 1.0,
     .small_first_level = false,
 };
 

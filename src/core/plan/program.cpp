@@ -346,18 +346,20 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     // Others use the last-level cache, too: what fills most of it is not found there by the next call. Ordinary
     // stores of whole lines in order are faster as long as a fair part of them is found in the cache by the next
     // call, or by whoever reads the result. The less is read, the longer: stores past the cache spare the reading
-    // of what is overwritten, but not that of the source. Measured on Zen 4: fills up to twice the cache, copies up
+    // of what is overwritten, but not that of the source. Measured on Zen 4: fills up to twice the cache, streams up
     // to 1.25 times; gathers up to 0.8 of that, transposes up to half.
     const double share_read = touched == 0 ? 0 : read / touched;
     const auto filled = touched / (static_cast<double>(cache) * (2 - 1.5 * share_read));
     PlanContext context{&kernels_for(options.isa), filled > 0.5, touched <= kNearBytes, options.dst_alignment, 0};
     context.claims = options.processor->claims_lines && touched > kFirstLevelBytes;
     context.beyond_cache = filled >= 0.8;
-    context.stream_rows = filled >= 1;
+    context.far_beyond_cache = filled >= 1;
+    context.stream_rows = filled >= options.processor->rows_stream_from;
     context.variant = options.variant;
     context.processor = options.processor;
     if (options.variant.stores != Variant::Stores::automatic) {
-        context.large = context.beyond_cache = context.stream_rows = options.variant.stores == Variant::Stores::nontemporal;
+        context.large = context.beyond_cache = context.far_beyond_cache = context.stream_rows = options.variant.stores ==
+                                                                                                Variant::Stores::nontemporal;
     }
     if (!sinks && !repeated) transfers = with_rows_together(std::move(transfers), context);
     context.alone = transfers.size() == 1 && !repeated;

@@ -85,7 +85,7 @@ double grouped_cycles(const std::vector<std::int64_t>& widths, const std::vector
 std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
                                      const PlanContext& context) {
     const Kernels& kernels = *context.kernels;
-    const bool large = context.stream_rows;
+    const bool large = context.far_beyond_cache;
     for (const bool split : {true, false}) {
         for (std::size_t first = 0; first < transfers.size(); ++first) {
             if (taken[first] || !is_field(transfers[first], split)) continue;
@@ -104,7 +104,7 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
             if (bytes >= wide_field(pitch, large) * count && !moves_by_lines(bytes, count, split, large, kernels)) continue;
             Records records;
             records.split_ = split;
-            records.large_ = large;
+            records.streams_ = large;
             for (const std::size_t k : members) {
                 const int src = transfers[k].src;
                 const int dst = transfers[k].dst;
@@ -153,8 +153,8 @@ bool Records::dense() const {
 void Records::plan(const PlanContext& context) {
     const Kernels& kernels = *context.kernels;
     kernels_ = &kernels;
-    prefetch_ = large_ || records_ * pitch_ > kNearRecordBytes;
-    claims_ = context.claims && !large_;
+    prefetch_ = streams_ || records_ * pitch_ > kNearRecordBytes;
+    claims_ = context.claims && !streams_;
     std::vector<std::int64_t> widths;
     std::int64_t common = kLine;
     std::int64_t total = 0;
@@ -186,7 +186,8 @@ void Records::plan(const PlanContext& context) {
             groups_ = {{Method::exchange, 0, fields_.size()}};
         }
     }
-    if (moves_by_lines(total, count, split_, large_, kernels) && !(groups_[0].method == Method::exchange && exchange_.few())) {
+    if (moves_by_lines(total, count, split_, streams_, kernels) &&
+        !(groups_[0].method == Method::exchange && exchange_.few())) {
         groups_ = {{Method::lines, 0, fields_.size()}};
         exchange_ = {};
     }
@@ -195,7 +196,7 @@ void Records::plan(const PlanContext& context) {
     const std::int64_t narrowest = *std::min_element(widths.begin(), widths.end());
     const bool exchanges = groups_[0].method == Method::exchange;
     const bool by_lines = groups_[0].method == Method::lines;
-    stages_ = !split_ && large_ && !exchanges && !by_lines && 4 * pitch_ <= kStageBytes;
+    stages_ = !split_ && streams_ && !exchanges && !by_lines && 4 * pitch_ <= kStageBytes;
     const std::int64_t wanted = std::max(kSlabBytes / pitch_, by_lines ? 0 : kFieldRunBytes / narrowest);
     const std::int64_t most = stages_ ? kStageBytes : kMaxSlabBytes;
     slab_ = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, most / pitch_));
@@ -216,7 +217,7 @@ std::string Records::describe() const {
                               : "sources -> destination " + std::to_string(buffer_);
     text += ": " + std::to_string(records_) + " records of " + std::to_string(fields_.size()) + " fields, pitch " +
             std::to_string(pitch_) + " B, slabs of " + std::to_string(slab_) + ", stores " +
-            (large_ ? "non-temporal" : "cached");
+            (streams_ ? "non-temporal" : "cached");
     for (const Group& group : groups_) {
         const Field& first = fields_[group.first];
         const char* method = group.method == Method::exchange    ? "transpose in registers"

@@ -30,7 +30,7 @@ public:
     // Slabs of records; each writes bytes that no other does, in any order.
     std::int64_t units() const { return units_; }
     // Must the thread that ran it fence its stores?
-    bool streams() const { return large_; }
+    bool streams() const { return streams_; }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept;
     // Bytes that the walk holds.
     std::size_t memory() const;
@@ -79,7 +79,7 @@ private:
 
     const Kernels* kernels_ = nullptr;
     bool split_ = true;
-    bool large_ = false;       // stores bypass the caches
+    bool streams_ = false;       // stores bypass the caches
     bool prefetch_ = false;    // the records exceed the caches nearby
     bool claims_ = false;      // see PlanContext
     bool stages_ = false;      // records are made in a stage and streamed

@@ -56,7 +56,7 @@ void Records::move_lines(const Slab& slab) const noexcept {
     if (split_) {
         kernels_->split_records(block, slab.srcs[buffer_], slab.dsts);
     } else {
-        kernels_->join_records(block, slab.srcs, slab.dsts[buffer_], KernelStores{large_, large_});
+        kernels_->join_records(block, slab.srcs, slab.dsts[buffer_], KernelStores{streams_, streams_});
     }
 }
 
@@ -86,9 +86,9 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
     constexpr KernelLoop kOnce{1, 0, 0};
     place(slab.begin);
     const bool aligned = std::all_of(to, to + destinations, [](const std::byte* p) { return into_line(p) == 0; });
-    if (!large_ || (aligned && kernels_->exchange_bytes == kLine)) {
+    if (!streams_ || (aligned && kernels_->exchange_bytes == kLine)) {
         kernels_->exchange(exchange_.block(), from, to, slab.count, kOnce,
-                           {.nontemporal = large_, .prefetch = prefetch_, .claim = claims_});
+                           {.nontemporal = streams_, .prefetch = prefetch_, .claim = claims_});
         return;
     }
     // Vectors that would straddle lines, and those that are shorter, go to the lines by way of a stage.
@@ -141,7 +141,7 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
     const std::byte* src = slab.srcs[buffer_] + first.at;
     const std::size_t element = log2_of(width);
     const std::int64_t line_records = kLine / width;
-    const std::int64_t panel = (large_ ? kStreamedPanelBytes : kPanelBytes) / width;
+    const std::int64_t panel = (streams_ ? kStreamedPanelBytes : kPanelBytes) / width;
     const std::int64_t end = slab.begin + slab.count;
     for (std::int64_t at = slab.begin; at < end; at += panel) {
         const std::int64_t count = std::min(panel, end - at);
@@ -150,7 +150,7 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
         // Long runs of fields are prefetched along, of short ones the next panel's.
         const bool along = fields * width > 2 * kAheadBytes;
         const RowsAhead ahead{along ? from + kAheadBytes : from + panel * pitch_, rows_.data()};
-        if (!large_) {
+        if (!streams_) {
             kernels_->transpose[element](from, rows_.data(), to, dst_rows, fields, count,
                                          {.prefetch = prefetch_, .claim = claims_}, ahead);
         } else if ((phases | at * width % kLine) == 0 && (count % line_records == 0 || at + count == records_)) {
@@ -176,7 +176,7 @@ void Records::strip_to_field(const Slab& slab, const Field& field) const noexcep
     // While a slab is dealt out, the next one is asked for from its begin to its end.
     const std::byte* ahead = records + fields_[0].at + slab.count * (pitch_ + field.at - fields_[0].at);
     if (prefetch_) prefetch_lines(ahead, slab.count * width);
-    if (!large_) return kernels_->copy_strips(from, to, width, {slab.count, pitch_, width}, kWideRow, {});
+    if (!streams_) return kernels_->copy_strips(from, to, width, {slab.count, pitch_, width}, kWideRow, {});
     if (width % kLine == 0 && into_line(to) == 0) {
         return kernels_->copy_strips(from, to, width, {slab.count, pitch_, width}, width, KernelStores{true, false});
     }

@@ -62,7 +62,7 @@ StoreMode StreamStrategy::size_streams(const Problem& problem, std::int64_t step
         if (a.tile * unit_step <= kMostStaged / 2) return StoreMode::nontemporal;
         by_pieces = false;
     }
-    const bool stage = problem.context.stream_rows && stages();
+    const bool stage = problem.context.far_beyond_cache && stages();
     const std::int64_t unit = deals ? std::max(problem.context.unit_bytes, row) : problem.context.unit_bytes;
     size_inside_out(unit_step, stage ? unit : kUnitBytes, step, stage);
     return stage && fits_stage(kMaxUnitBytes / 2) ? StoreMode::staged : StoreMode::cached;

@@ -99,7 +99,7 @@ bool BatchTranspose::match(const Problem& problem) {
     taken = rows.positions;
     taken.insert(taken.end(), columns.positions.begin(), columns.positions.end());
     const std::int64_t matrix = row() * columns.length;
-    far = problem.context.stream_rows;
+    far = problem.context.far_beyond_cache;
     asks = far && matrix >= kSmallUnitBytes;
     const std::int64_t unit = !far ? kUnitBytes : asks ? kAskingUnitBytes : kSmallUnitBytes;
     b = {columns.length, columns.length, itemsize, loops[inner].dst_stride};

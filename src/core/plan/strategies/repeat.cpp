@@ -19,7 +19,7 @@ struct Repeat final : Strategy {
 
     bool match(const Problem& problem) {
         const auto& [loops, bytes, context, innermost] = problem;
-        if (!context.processor->repeats_by_strings || context.near || context.stream_rows) return false;
+        if (!context.processor->repeats_by_strings || context.near || context.far_beyond_cache) return false;
         if (loops.empty() || bytes > kLongestRow || innermost == Problem::Innermost::listed) return false;
         const Loop& last = loops.back();
         if (last.table || last.src_stride != 0 || last.dst_stride != bytes) return false;

@@ -83,7 +83,7 @@ struct RowCopy final : RowStrategy {
         const std::int64_t row = a.extent;
         const bool lines = row % kLine == 0 && row_alignment(problem) == kLine;
         // Short rows that end inside a line share it with their neighbours: staged, none is written twice.
-        const bool stage = context.stream_rows && !lines && b.dst_stride == row && row < kMinStreamedRow;
+        const bool stage = context.far_beyond_cache && !lines && b.dst_stride == row && row < kMinStreamedRow;
         size_inside_out(1, stage ? context.unit_bytes : kLongRowBytes, kLine);
         if (order == WalkOrder::by_destination) {
             // The lines that the rows of a tile leave unfinished wait in the first-level cache for the next loop's.
