@@ -73,7 +73,7 @@ TEST_CASE("calls that break the contract are heard of") {
     CHECK(heard == std::vector<std::string>{"copy_elements: blocks of an element at least"});
     heard.clear();
     const std::array<std::int64_t, 4> apart{0, 13, 26, 39};
-    kernels.transpose_batch[2](src.data(), apart.data(), dst.data(), apart.data(), 4, 3, {0, 48, 48}, {});
+    kernels.transpose_batch[2](src.data(), apart.data(), dst.data(), apart.data(), 4, 3, {0, 48, 48}, {}, 0);
     CHECK(heard == std::vector<std::string>{"transpose_batch: short rows of the destination follow each other"});
     heard.clear();
     kernels.copy_rows(src.data(), dst.data(), 4, {1, 4, 4}, {.nontemporal = true, .claim = true});

@@ -226,9 +226,9 @@ const Kernels& listening_kernels() {
         };
         kernels.transpose_batch[2] = [](const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                         const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows,
-                                        const KernelLoop& a, KernelStores stores) noexcept {
+                                        const KernelLoop& a, KernelStores stores, std::int64_t ahead) noexcept {
             told = stores;
-            all.transpose_batch[2](src, src_rows, dst, dst_rows, columns, rows, a, stores);
+            all.transpose_batch[2](src, src_rows, dst, dst_rows, columns, rows, a, stores, ahead);
         };
         return kernels;
     }();

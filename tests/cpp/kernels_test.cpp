@@ -83,7 +83,7 @@ protected:
                 const std::vector<std::byte> all(from, from + before + behind + src_rows.front() + columns * width);
                 const std::byte* const src = all.data() + before;
                 kernels_.transpose_batch[dnnmove::log2_of(width)](src, src_rows.data(), room.dst(), dst_rows.data(), columns,
-                                                                  rows, a, stores);
+                                                                  rows, a, stores, stores.claim ? 4096 : 0);
                 for (std::int64_t k = 0; k < a.extent; ++k) {
                     for (std::int64_t i = 0; i < columns; ++i) {
                         for (std::int64_t j = 0; j < rows; ++j) {

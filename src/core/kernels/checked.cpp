@@ -86,7 +86,7 @@ struct Checked {
     template <int log_width>
     static void transpose_batch(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                 const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows, const KernelLoop& a,
-                                KernelStores stores) noexcept {
+                                KernelStores stores, std::int64_t ahead) noexcept {
         const std::int64_t row = rows << log_width;
         bool dense = a.extent < 2 || a.dst_stride == columns * row;
         for (std::int64_t i = 0; i < columns; ++i) dense = dense && dst_rows[i] == i * row;
@@ -96,7 +96,7 @@ struct Checked {
             .that(rows >= 2 && row >= 4, "rows of the destination are two elements and 4 bytes at least")
             .that(row >= 16 || (row & (row - 1)) == 0 || dense, "short rows of the destination follow each other")
             .loops(a);
-        inner.transpose_batch[log_width](src, src_rows, dst, dst_rows, columns, rows, a, stores);
+        inner.transpose_batch[log_width](src, src_rows, dst, dst_rows, columns, rows, a, stores, ahead);
     }
     static void turn_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                           KernelStores stores) noexcept {

@@ -242,10 +242,11 @@ struct Kernels {
                          std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept;
     // Transposes small matrices, a.extent of them: dst[dst_rows[i] + j * width] = src[src_rows[j] + i * width], i in [0, columns),
     // j in [0, rows). Two elements at least make a row of the destination, and 4 bytes. Where these are less than 16 bytes and no
-    // power of two, they and the matrices follow each other without gaps. By ordinary stores. Indexed by log2(width), width 1 to 8
-    // bytes.
+    // power of two, they and the matrices follow each other without gaps. By ordinary stores. While it reads it asks for what lies
+    // `ahead` bytes further on; 0: for nothing. Indexed by log2(width), width 1 to 8 bytes.
     void (*transpose_batch[4])(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                               std::int64_t columns, std::int64_t rows, const KernelLoop& a, KernelStores stores) noexcept;
+                               std::int64_t columns, std::int64_t rows, const KernelLoop& a, KernelStores stores,
+                               std::int64_t ahead) noexcept;
     // As `transpose`, by way of a stage, with rows of any alignment and every line stored once. Of every row of the destination it
     // writes the lines that start in its first `owned` elements, so that neighbours share none, and
     // with `first` also what lies before the first line. rows_in >= owned + a line's worth of source

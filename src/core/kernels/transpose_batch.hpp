@@ -33,7 +33,11 @@ struct BatchTile {
     // Up to kSide columns, or as many with `whole`; a whole vector of each row is read.
     template <bool whole>
     [[gnu::always_inline]] static inline void run(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                                  const std::int64_t* dst_rows, std::int64_t columns) {
+                                                  const std::int64_t* dst_rows, std::int64_t columns, std::int64_t ahead) {
+        if (ahead != 0) {
+#pragma GCC unroll 16
+            for (int r = 0; r < rows; ++r) __builtin_prefetch(src + src_rows[r] + ahead);
+        }
         Vector x[rows];
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) x[r] = Simd::load(src + src_rows[r]);
@@ -100,6 +104,7 @@ struct BatchMatrix {
     std::int64_t rows;
     const std::byte* end;  // of what may be read
     bool exact;  // nothing is written behind its last column
+    std::int64_t ahead;  // so many bytes on its rows are asked for; 0: nothing is
 };
 
 template <class Simd, int width, int rows, bool claims>
@@ -110,13 +115,14 @@ struct BatchCover {
     // All rows of so many columns: `rows` at a time, the last of which may repeat some.
     template <class Tile, bool whole>
     [[gnu::always_inline]] static inline void columns(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                                      const std::int64_t* dst_rows, std::int64_t columns, std::int64_t all) {
+                                                      const std::int64_t* dst_rows, std::int64_t columns,
+                                                      const BatchMatrix& of) {
         std::int64_t j = 0;
         do {
-            j = std::max<std::int64_t>(0, std::min(j, all - rows));
-            Tile::template run<whole>(src, src_rows + j, dst + j * width, dst_rows, columns);
+            j = std::max<std::int64_t>(0, std::min(j, of.rows - rows));
+            Tile::template run<whole>(src, src_rows + j, dst + j * width, dst_rows, columns, of.ahead);
             j += rows;
-        } while (j < all);
+        } while (j < of.rows);
     }
 
     static void matrix(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
@@ -125,14 +131,14 @@ struct BatchCover {
         const std::int64_t stored = of.columns - (of.exact && of.rows < rows ? 1 : 0);
         std::int64_t i = 0;
         for (; i + Tile::kSide <= stored; i += Tile::kSide) {
-            columns<Tile, true>(src + i * width, src_rows, dst, dst_rows + i, Tile::kSide, of.rows);
+            columns<Tile, true>(src + i * width, src_rows, dst, dst_rows + i, Tile::kSide, of);
         }
         const std::int64_t left = stored - i;
         const std::int64_t readable = of.end - (src + i * width);
         if (left > Narrow::kSide && readable >= Simd::kBytes) {
-            columns<Tile, false>(src + i * width, src_rows, dst, dst_rows + i, left, of.rows);
+            columns<Tile, false>(src + i * width, src_rows, dst, dst_rows + i, left, of);
         } else if (left > 0 && left <= Narrow::kSide && readable >= 16) {
-            columns<Narrow, false>(src + i * width, src_rows, dst, dst_rows + i, left, of.rows);
+            columns<Narrow, false>(src + i * width, src_rows, dst, dst_rows + i, left, of);
         } else if (left > 0) {
             last_columns(src, src_rows, dst, dst_rows, of, i, stored);
         }
@@ -166,7 +172,7 @@ struct BatchCover {
 
 template <class Simd, int width, int rows, bool claims>
 void transpose_matrices(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                        std::int64_t columns, std::int64_t rows_in, const KernelLoop& batch) noexcept {
+                        std::int64_t columns, std::int64_t rows_in, const KernelLoop& batch, std::int64_t ahead) noexcept {
     // Rows that are missing of a tile are those of the last one again.
     std::int64_t padded[rows];
     if (rows_in < rows) {
@@ -175,7 +181,7 @@ void transpose_matrices(const std::byte* src, const std::int64_t* src_rows, std:
     }
     const std::int64_t last = batch.src_stride > 0 ? (batch.extent - 1) * batch.src_stride : 0;
     const std::byte* const end = src + last + columns * width;
-    BatchMatrix matrix{columns, rows_in, end, false};
+    BatchMatrix matrix{columns, rows_in, end, false, ahead};
     for (std::int64_t k = 0; k < batch.extent; ++k) {
         matrix.exact = k + 1 == batch.extent;
         BatchCover<Simd, width, rows, claims>::matrix(src, src_rows, dst, dst_rows, matrix);
@@ -186,28 +192,31 @@ void transpose_matrices(const std::byte* src, const std::int64_t* src_rows, std:
 
 template <class Simd, int width, bool claims>
 void transpose_batch_by_rows(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                             std::int64_t columns, std::int64_t rows_in, const KernelLoop& batch) noexcept {
+                             std::int64_t columns, std::int64_t rows_in, const KernelLoop& batch, std::int64_t ahead) noexcept {
     constexpr int kRows = 16 / width;
     if constexpr (width <= 2) {
         if (rows_in <= kRows / 4) {
-            return transpose_matrices<Simd, width, kRows / 4, claims>(src, src_rows, dst, dst_rows, columns, rows_in, batch);
+            return transpose_matrices<Simd, width, kRows / 4, claims>(src, src_rows, dst, dst_rows, columns, rows_in, batch,
+                                                                      ahead);
         }
     }
     if constexpr (width <= 4) {
         if (rows_in <= kRows / 2) {
-            return transpose_matrices<Simd, width, kRows / 2, claims>(src, src_rows, dst, dst_rows, columns, rows_in, batch);
+            return transpose_matrices<Simd, width, kRows / 2, claims>(src, src_rows, dst, dst_rows, columns, rows_in, batch,
+                                                                      ahead);
         }
     }
-    transpose_matrices<Simd, width, kRows, claims>(src, src_rows, dst, dst_rows, columns, rows_in, batch);
+    transpose_matrices<Simd, width, kRows, claims>(src, src_rows, dst, dst_rows, columns, rows_in, batch, ahead);
 }
 
 template <class Simd, int width>
 void transpose_batch(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                     std::int64_t columns, std::int64_t rows_in, const KernelLoop& batch, KernelStores stores) noexcept {
+                     std::int64_t columns, std::int64_t rows_in, const KernelLoop& batch, KernelStores stores,
+                     std::int64_t ahead) noexcept {
     if (stores.claim) {
-        transpose_batch_by_rows<Simd, width, true>(src, src_rows, dst, dst_rows, columns, rows_in, batch);
+        transpose_batch_by_rows<Simd, width, true>(src, src_rows, dst, dst_rows, columns, rows_in, batch, ahead);
     } else {
-        transpose_batch_by_rows<Simd, width, false>(src, src_rows, dst, dst_rows, columns, rows_in, batch);
+        transpose_batch_by_rows<Simd, width, false>(src, src_rows, dst, dst_rows, columns, rows_in, batch, ahead);
     }
 }
 

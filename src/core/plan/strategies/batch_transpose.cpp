@@ -17,17 +17,14 @@ constexpr std::int64_t kMaxElement = 8;  // bytes
 constexpr std::int64_t kLeastRowBytes = 4;  // of the destination
 constexpr std::int64_t kMostRowBytes = 256;  // of the destination: longer rows are as well transposed by whole vectors
 constexpr std::int64_t kShortPieceBytes = 256;  // of the source: shorter ones take one loop more
-// Of a unit that is staged. Smaller matrices are read in order, and nothing is asked for; of others the next unit's rows are,
-// while one leaves. (Zen 4, AVX2. 53248 matrices of 6 rows of 61 elements of 2 bytes: 1.8 ms, 2.4 by units of 4 KB, 3.1 by units
-// of 16 KB, which leave the first-level cache no room, 2.7 by single matrices, and 2.4 with prefetches. 4010 matrices of 32 rows
-// of 39 doubles: 1.7 ms, 3.3 if all is asked for before a unit, 4.3 if nothing is.)
-constexpr std::int64_t kSmallUnitBytes = 2048;
-constexpr std::int64_t kAskingUnitBytes = 4096;
+// Of a unit that is staged: larger ones leave the first-level cache no room. (Zen 4, AVX2, 53248 matrices of 6 rows of 61
+// elements of 2 bytes: 1.8 ms, 2.4 by units of 4 KB, 3.1 by units of 16 KB, 2.7 by single matrices.)
+constexpr std::int64_t kFarUnitBytes = 2048;
 // More per byte there: others read longer pieces. (Zen 4, AVX2, 8 rows of 211 to 453 times 24 elements of 2 bytes, 20 to 40 MB:
 // 0.87 of what tiles reach.)
 constexpr double kFarByte = 0.05;  // cycles
 constexpr std::int64_t kLongPieceBytes = 512;
-// (Zen 4, AVX2, 13 MB: 40 rows 36 KB from each other at 0.38 of what tiles reach, which ask for them; 20 at 1.47.)
+// (Zen 4, AVX2, two threads, 14 MB: 40 rows 352 KB from each other at 0.55 of what tiles reach, though both ask for them.)
 constexpr std::int64_t kMostStreams = 24;
 constexpr std::int64_t kFarRows = 4096;  // bytes
 
@@ -42,16 +39,14 @@ struct BatchTranspose final : Strategy {
     void run(const Call& call) const noexcept override {
         call.kernels.transpose_batch[log2_of(itemsize)](call.src(), src_rows.data(), call.dst, dst_rows.data(),
                                                         b.steps(call.unit.b_tile), rows.length,
-                                                        {a.steps(call.unit.a_tile), a.src_stride, a.dst_stride}, call.stores());
+                                                        {a.steps(call.unit.a_tile), a.src_stride, a.dst_stride}, call.stores(),
+                                                        call.near ? 0 : call.next.src - call.unit.src);
     }
-    void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
-                 const std::byte* next) const noexcept override;
     StrategyWords describe() const override {
         return {"batch transpose", "matrices", "columns", std::to_string(rows.length) + " rows"};
     }
     std::size_t memory() const override {
-        return Strategy::memory() + heap_bytes(rows.positions) + heap_bytes(columns.positions) + heap_bytes(dst_rows) +
-               heap_bytes(source.rows);
+        return Strategy::memory() + heap_bytes(rows.positions) + heap_bytes(columns.positions) + heap_bytes(dst_rows);
     }
 
 private:
@@ -68,8 +63,6 @@ private:
     Chain rows;
     Chain columns;
     bool far = false;  // past the caches: units, which make one piece of the destination, collect in the stage
-    bool asks = false;  // for what the next unit reads: `source`
-    SourceBlocks source;
     bool dense = true;  // units follow each other in the destination
     std::vector<std::int64_t> dst_rows;  // of the columns of a tile
 };
@@ -100,8 +93,7 @@ bool BatchTranspose::match(const Problem& problem) {
     taken.insert(taken.end(), columns.positions.begin(), columns.positions.end());
     const std::int64_t matrix = row() * columns.length;
     far = problem.context.far_beyond_cache;
-    asks = far && matrix >= kSmallUnitBytes;
-    const std::int64_t unit = !far ? kUnitBytes : asks ? kAskingUnitBytes : kSmallUnitBytes;
+    const std::int64_t unit = far ? kFarUnitBytes : kUnitBytes;
     b = {columns.length, columns.length, itemsize, loops[inner].dst_stride};
     a = {1, 1, 0, matrix};
     if (columns.positions.size() == 1 && matrix > kUnitBytes) {
@@ -124,7 +116,7 @@ bool BatchTranspose::match(const Problem& problem) {
         }
     }
     unit_step = row();
-    // Beyond the caches, what is written all over a destination leaves by runs, and what is read all over a source is asked for.
+    // Beyond the caches, what is written all over a destination leaves by runs.
     std::int64_t run = columns.length * itemsize;  // of the source, contiguous
     for (std::size_t k = problem.source_loop(run); k < loops.size() && takes(k); k = problem.source_loop(run)) {
         run *= loops[k].extent;
@@ -156,19 +148,7 @@ Schedule BatchTranspose::schedule(const Problem& problem) {
     } else {
         dst_rows = row_offsets(columns.positions, loops, &Loop::dst_stride);
     }
-    source.run = (b.tiles() == 1 ? b.extent : b.tile) * itemsize;
-    for (std::int64_t k = 0; asks && k < a.tile; ++k) {
-        for (const std::int64_t row : src_rows) source.rows.push_back(k * a.src_stride + row);
-    }
     return {far ? StoreMode::staged : StoreMode::cached, b.tiles() > 1 ? WalkOrder::a_outside : WalkOrder::b_outside};
-}
-
-void BatchTranspose::unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
-                             const std::byte* next) const noexcept {
-    if (!asks || next == nullptr) return kernels.stream(stage, dst, bytes);
-    LinesAhead ahead(&source);
-    ahead.start(next);
-    stream_asking(kernels, stage, dst, bytes, ahead, source.lines());
 }
 
 }  // namespace
