@@ -461,6 +461,26 @@ TEST_CASE("a processor says when rows go past the caches") {
     CHECK(streams(21, kFewStreams));
 }
 
+// Backwards or with gaps, it comes by long runs.
+TEST_CASE("what is read in the order of the result is not moved by blocks") {
+    const LastLevelCache cache{1 << 20, 0};
+    PlanOptions options;
+    options.cache = &cache;
+    for (const Isa isa : available_isas()) {
+        for (const Processor* const processor : {&kSmallCaches, &kManyStreams, &kStrings, &kFewStreams}) {
+            options.isa = isa;
+            options.processor = processor;
+            for (const std::int64_t step : {-4, -8, 8, 12}) {
+                const std::int64_t pitch = 3000 * std::abs(step);
+                const Nest nest{{{3000, pitch, 12000}, {3000, step, 4}}, step < 0 ? pitch + step : 0, 0, 4};
+                const std::string text = Program({Transfer{0, 0, nest}}, options).explain(2);
+                INFO(text);
+                CHECK(text.find("moved by blocks") == std::string::npos);
+            }
+        }
+    }
+}
+
 // By pieces of each stream where they are long, by way of the stage where they follow each other without gaps.
 TEST_CASE("streams are dealt out past the caches") {
     std::mt19937 random(13);

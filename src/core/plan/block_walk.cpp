@@ -336,6 +336,9 @@ std::optional<BlockWalk> BlockWalk::instead_of(const NestPlan& plan, const Nest&
     if (!context.beyond_cache || context.variant.kernel != 0 || context.variant.panel != 0 || std::isinf(worth))
         return std::nullopt;
     if (Problem(nest.loops, nest.itemsize, context).innermost != Problem::Innermost::elements) return std::nullopt;
+    // What lies along the source's lines in the destination's order, backwards or with gaps, is read by long runs as it is.
+    const Loop& inner = nest.loops.back();
+    if (std::abs(inner.src_stride) < kLine && inner.extent * nest.itemsize >= kDirectBytes) return std::nullopt;
     const auto tabled = [](const Loop& loop) { return loop.table != nullptr; };
     if (std::any_of(nest.loops.begin(), nest.loops.end(), tabled)) return std::nullopt;
     auto as_it_is = std::make_shared<Sink>();
@@ -350,7 +353,7 @@ std::optional<BlockWalk> BlockWalk::instead_of(const NestPlan& plan, const Nest&
 // Cycles per byte, as of a nest plan.
 double BlockWalk::cost() const {
     Runs runs{0, sink_->src_bytes, sink_->dst_bytes};
-    const auto goes_on = [&](const WalkLoop& loop) { return loop.src_stride == runs.read && loop.tile > 1; };
+    const auto goes_on = [&](const WalkLoop& loop) { return std::abs(loop.src_stride) == runs.read && loop.tile > 1; };
     for (auto loop = loops_.begin(); loop != loops_.end();) {
         loop = std::find_if(loops_.begin(), loops_.end(), goes_on);
         if (loop == loops_.end()) break;

@@ -63,10 +63,10 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
 }
 
 double NestPlan::worth_of_blocks(const Processor& processor) const {
-    // What is staged leaves by long runs: of vectors of a line, or where the source is read in blocks, as well as by a walk's blocks.
-    const bool long_runs = stores_ == StoreMode::staged && (kernels_->vector_bytes == kLine || walk_.blocks != nullptr);
-    const bool pieces = stores_ == StoreMode::nontemporal && !strategy_->collects_lines();
-    return strategy_->worth_of_blocks(stores_) * (long_runs || pieces ? processor.streams_pieces : 1.0);
+    WorthOfBlocks worth = processor.worth_of_blocks;
+    if (kernels_->vector_bytes == kLine || walk_.blocks != nullptr) worth.staged = worth.staged_runs;
+    if (kernels_->vector_bytes < kLine) worth.lines = worth.lines_by_halves;
+    return strategy_->worth_of_blocks(stores_, worth);
 }
 
 std::size_t NestPlan::memory() const {

@@ -62,8 +62,11 @@ Runs runs_of_calls(const std::vector<std::size_t>& taken, const Problem& problem
         read = run_of(loops[0].table->src, read, kSparse);
         written = run_of(loops[0].table->dst, written, 1);
     }
-    for (std::size_t k = problem.source_loop(read); k < loops.size() && together(k); k = problem.source_loop(read)) {
-        read *= loops[k].extent;
+    const auto goes_on = [&](const Loop& loop) { return !loop.table && std::abs(loop.src_stride) == read; };
+    for (;;) {
+        const auto next = std::find_if(loops.begin(), loops.end(), goes_on);
+        if (next == loops.end() || !together(static_cast<std::size_t>(next - loops.begin()))) break;
+        read *= next->extent;
     }
     for (std::size_t k = loops.size(); k-- > 0 && together(k) && continues(loops[k], written);) written *= loops[k].extent;
     return {bytes, read, written};

@@ -6,6 +6,24 @@
 
 namespace dnnmove {
 
+// By how a nest is moved whose data do not fit into the caches: so many times as long as by blocks (BlockWalk::instead_of) it
+// takes, as both are estimated, where it hardly ever is the faster one. (Zen 4, two threads, 767 random permutations of 17 to 80
+// MB, AVX2 and vectors of a line, as nests and by blocks: the estimates' choices take 1.044 times as long as the faster of both,
+// always nests 1.10. Emerald Rapids, two threads, 180 permutations of 20 to 120 MB: 26 staged ones by blocks 1.05 to 1.8 times as
+// long but for one; of tiles that are estimated level up to 512 bytes of a source row 0.5 to 1.17, longer ones 1.03 to 1.4.)
+struct WorthOfBlocks {
+    double cached;  // by ordinary stores
+    double cached_gathers;  // so, by gathers
+    double staged;
+    double staged_runs;  // by vectors of a line, or with the source read in blocks
+    double streamed;  // past the caches as it comes, by none of those that follow
+    double tiles;  // so, by tiles, gathers, transposes into runs and transposes that gather
+    double short_tiles;  // by tiles that read 512 bytes of each source row at most
+    double lines;  // by tiles that collect lines
+    double lines_by_halves;  // by vectors shorter than these
+    double short_lines;  // by such as read so little
+};
+
 struct Processor {
     // What a transpose past the caches writes of each destination row at a time. Where prefetchers follow so many pages of the
     // source (0: the kernels ask for what they read), only if its rows lie in more of them, and lines are staged.
@@ -27,12 +45,7 @@ struct Processor {
     // caches alone, which gain 1.06 to 1.15: by AVX2 1.06 times as fast, by vectors of a line 1.09; streams dealt out 1.14 and
     // 1.48, batches of transposes 1.08 and 1.03, strided elements 1.10 and 1.13, rows 1.04 and 1.03.)
     bool claims_lines;
-    // Past the caches pieces of rows that are streamed as they come, and what is staged, leave so many times as fast, compared with
-    // a walk by blocks, as the planner thinks. (Zen 4, two threads, permutations of 5 to 20 axes by blocks, AVX2 and vectors of a
-    // line: 20 whose tiles are collected in lines or stored in the caches, most of them of bytes and of 2 bytes, 0.98 to 2.9 times
-    // as fast; 22 others, most of them of 4 and 8 bytes, 0.49 to 1.65, of which 15 are slower. Ten of rows of 36 to 64 bytes that are
-    // staged: by AVX2 0.84 to 1.64 times as fast, by vectors of a line 0.70 to 1.31.)
-    double streams_pieces;
+    WorthOfBlocks worth_of_blocks;
     // What is moved by blocks is streamed as soon as other nests are, and not only far beyond the caches. (Zen 4, two threads,
     // 11 and 6 permutations of 26 to 32 MB: by AVX2 1.37 times as fast, by vectors of a line 1.39.)
     bool streams_blocks;
@@ -59,7 +72,16 @@ inline constexpr Processor kManyStreams{
     .shared_cache_bytes = 32 << 20,
     .repeats_by_strings = false,
     .claims_lines = false,
-    .streams_pieces = 1.7,
+    .worth_of_blocks = {.cached = 1.3,
+                        .cached_gathers = 0.75,
+                        .staged = 1.3,
+                        .staged_runs = 2.2,
+                        .streamed = 1.2,
+                        .tiles = 2.2,
+                        .short_tiles = 1.6,
+                        .lines = 1.3,
+                        .lines_by_halves = 0.75,
+                        .short_lines = 0.85},
     .streams_blocks = true,
     .rows_stream_from = 0.8,
     .small_first_level = false,
@@ -99,7 +121,16 @@ inline constexpr Processor kFewStreams{
     .shared_cache_bytes = 20 << 20,
     .repeats_by_strings = false,
     .claims_lines = true,
-    .streams_pieces = 1.0,
+    .worth_of_blocks = {.cached = 1.3,
+                        .cached_gathers = 1.3,
+                        .staged = 1.3,
+                        .staged_runs = 1.3,
+                        .streamed = 1.3,
+                        .tiles = 1.3,
+                        .short_tiles = 0.95,
+                        .lines = 1.3,
+                        .lines_by_halves = 1.3,
+                        .short_lines = 0.95},
     .streams_blocks = false,
     .rows_stream_from = 1.0,
     .small_first_level = false,

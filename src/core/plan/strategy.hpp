@@ -155,13 +155,10 @@ struct Strategy {
     virtual bool asks_ahead() const { return false; }
     // Is it better planned again as if its data stayed in the caches than staged?
     virtual bool shuns_stage() const { return false; }
-    // So many times as long as by blocks (BlockWalk::instead_of) it takes past the caches, as both are estimated, where it
-    // hardly ever is the faster one. (Emerald Rapids, two threads, 72 permutations of 5 to 20 axes, 24 to 150 MB: 20 to 24 are
-    // moved by blocks, all by AVX2 in 0.89 of the time, by VBMI in 0.94; at 1.0 34 to 37, of which three or four take 1.05 to
-    // 1.5 times as long.)
-    virtual double worth_of_blocks(StoreMode) const { return 1.3; }
-    // Does it collect whole lines by itself, and does not stream what it has of a row as it comes?
-    virtual bool collects_lines() const { return false; }
+    // Which of a processor's figures it is that says when blocks are better.
+    virtual double worth_of_blocks(StoreMode stores, const WorthOfBlocks& worth) const {
+        return stores == StoreMode::cached ? worth.cached : stores == StoreMode::staged ? worth.staged : worth.streamed;
+    }
     virtual std::int64_t b_tiles() const { return b.tiles(); }
     virtual void run(const Call& call) const noexcept = 0;
     // Moves bytes from the stage to the destination; at `next` lies what the next call will read, or null.

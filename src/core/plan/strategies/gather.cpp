@@ -87,6 +87,9 @@ struct Gather : RowStrategy {
     StoreMode size(const Problem& problem) final;
     // What cannot be streamed by itself is faster stored ordinarily, and best as inside the caches.
     bool shuns_stage() const final { return true; }
+    double worth_of_blocks(StoreMode stores, const WorthOfBlocks& worth) const final {
+        return stores == StoreMode::cached ? worth.cached_gathers : worth.tiles;
+    }
     void run(const Call& call) const noexcept final {
         call.kernels.gather(table.block(), call.src(), call.dst, a_of(call), b_of(call), call.stores());
     }

@@ -137,16 +137,14 @@ struct TileTranspose final : ChainedTranspose {
         const double staged = !stages_rows(problem) ? 0 : in_parts ? kPartsByte : kStagedByte;
         return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense_rows()) + staged;
     }
-    // Tiles that collect in a stage leave by long runs already, and those that read long runs of each source row need no block for
-    // it; others that store pieces of rows past the caches take longer than is estimated. (Emerald Rapids, two threads, 180
-    // permutations of 20 to 120 MB: 26 staged ones by blocks 1.05 to 1.8 times as long but for one; of those that are estimated
-    // level up to 512 bytes of a row 0.5 to 1.17, longer ones 1.03 to 1.4, and 14 of 3 and 4 axes 1.15 to 2.9.)
-    double worth_of_blocks(StoreMode stores) const override {
+    // Tiles that collect in a stage leave by long runs already.
+    double worth_of_blocks(StoreMode stores, const WorthOfBlocks& worth) const override {
         if (stores == StoreMode::staged) return std::numeric_limits<double>::infinity();
-        const bool pieces = stores == StoreMode::nontemporal && a.extent * itemsize <= kBlockedSourceRow;
-        return pieces ? 0.95 : Strategy::worth_of_blocks(stores);
+        if (stores == StoreMode::cached) return worth.cached;
+        const bool short_rows = a.extent * itemsize <= kBlockedSourceRow;
+        if (by_lines) return short_rows ? worth.short_lines : worth.lines;
+        return short_rows ? worth.short_tiles : worth.tiles;
     }
-    bool collects_lines() const override { return by_lines; }
     std::int64_t b_tiles() const override { return b.tiles() + (shifts_to_lines ? 1 : 0); }
     void run(const Call& call) const noexcept override;
     void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,

@@ -146,6 +146,9 @@ struct TransposeGather final : Strategy {
     }
     void run(const Call& call) const noexcept override;
     bool asks_ahead() const override { return true; }
+    double worth_of_blocks(StoreMode stores, const WorthOfBlocks& worth) const override {
+        return stores == StoreMode::nontemporal ? worth.tiles : Strategy::worth_of_blocks(stores, worth);
+    }
     StrategyWords describe() const override {
         return {"transpose, then gather", "source columns", "source rows",
                 "blocks of " + std::to_string(table.loop_steps * along.dst_stride) + " B"};

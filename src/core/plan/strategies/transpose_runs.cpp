@@ -42,6 +42,9 @@ struct TransposeRuns final : Strategy {
     Schedule schedule(const Problem& problem) override;
     void run(const Call& call) const noexcept override;
     bool asks_ahead() const override { return true; }
+    double worth_of_blocks(StoreMode stores, const WorthOfBlocks& worth) const override {
+        return stores == StoreMode::nontemporal ? worth.tiles : Strategy::worth_of_blocks(stores, worth);
+    }
     StrategyWords describe() const override {
         return {"transpose into runs", "source parts", "steps",
                 std::to_string(columns.length * a.tile) + " columns, " + std::to_string(rows.length) + " rows, " +
