@@ -108,7 +108,7 @@ struct Contestant {
 std::vector<Contestant> contestants_of(const Permutation& permutation, Isa isa, bool beyond) {
     const Nest nest = canonical(permutation.nest());
     PlanContext context{&kernels_for(isa), beyond, !beyond, 64, 0};
-    context.beyond_cache = context.stream_rows = beyond;
+    context.beyond_cache = context.far_beyond_cache = context.stream_rows = beyond;
     std::vector<double> costs;
     for (const Candidate& candidate : candidates(Problem(nest.loops, nest.itemsize, context))) costs.push_back(candidate.cost);
     std::sort(costs.begin(), costs.end());

@@ -1,6 +1,8 @@
 // The steps of planning, one by one: what the candidates are and cost, which is chosen, how it is scheduled and walked.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -209,6 +211,7 @@ TEST_CASE("every candidate copies the same") {
 
 // Kernels that note how they were told to store.
 KernelStores told;
+std::vector<std::int64_t> told_ahead;
 const Kernels& listening_kernels() {
     static const Kernels& all = kernels_for(best_isa());
     static const Kernels listening = [] {
@@ -228,6 +231,7 @@ const Kernels& listening_kernels() {
                                         const std::int64_t* dst_rows, std::int64_t columns, std::int64_t rows,
                                         const KernelLoop& a, KernelStores stores, std::int64_t ahead) noexcept {
             told = stores;
+            told_ahead.push_back(ahead);
             all.transpose_batch[2](src, src_rows, dst, dst_rows, columns, rows, a, stores, ahead);
         };
         return kernels;
@@ -252,6 +256,31 @@ TEST_CASE("ordinary stores ask for their lines where the plan is told that this 
                 CHECK(told.claim == (claims && !context.large));
             }
         }
+    }
+}
+
+TEST_CASE("batches of transposes ask for what the next call reads, unless it is near") {
+    constexpr std::int64_t kMatrices = 500;
+    constexpr std::int64_t kMatrix = 6 * 33 * 4;  // bytes
+    const Nest nest = nest_of({kMatrices, 33, 6}, {6 * 33, 1, 33}, 4);
+    PlanContext cached = inside_caches();
+    cached.near = false;
+    for (PlanContext context : {inside_caches(), cached, beyond_caches()}) {
+        context.kernels = &listening_kernels();
+        std::optional<NestPlan> plan;
+        do {
+            plan.emplace(nest, context);
+        } while (plan->describe().find("batch transpose") == std::string::npos && ++context.variant.kernel < 8);
+        INFO(plan->describe());
+        testing::Bytes src(static_cast<std::size_t>(bytes_of(nest))), dst(src.size());
+        told_ahead.clear();
+        plan->run(src.data(), dst.data(), 0, plan->units());
+        REQUIRE(std::ssize(told_ahead) == plan->units());
+        REQUIRE(plan->units() > 2);
+        const std::int64_t step = (kMatrices + plan->units() - 1) / plan->units() * kMatrix;
+        std::vector<std::int64_t> expected(told_ahead.size(), context.near ? 0 : step);
+        expected.back() = 0;
+        CHECK(told_ahead == expected);
     }
 }
 

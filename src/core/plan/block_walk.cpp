@@ -336,11 +336,15 @@ std::optional<BlockWalk> BlockWalk::instead_of(const NestPlan& plan, const Nest&
     if (!context.beyond_cache || context.variant.kernel != 0 || context.variant.panel != 0 || std::isinf(worth))
         return std::nullopt;
     if (Problem(nest.loops, nest.itemsize, context).innermost != Problem::Innermost::elements) return std::nullopt;
-    // What lies along the source's lines in the destination's order, backwards or with gaps, is read by long runs as it is.
-    const Loop& inner = nest.loops.back();
-    if (std::abs(inner.src_stride) < kLine && inner.extent * nest.itemsize >= kDirectBytes) return std::nullopt;
     const auto tabled = [](const Loop& loop) { return loop.table != nullptr; };
     if (std::any_of(nest.loops.begin(), nest.loops.end(), tabled)) return std::nullopt;
+    // What lies along the source's lines in the destination's order, backwards or with gaps, is read by long runs as it is.
+    const Loop& inner = nest.loops.back();
+    const auto closer = [&](const Loop& loop) { return std::abs(loop.src_stride) < std::abs(inner.src_stride); };
+    if (std::abs(inner.src_stride) < kLine && inner.extent * nest.itemsize >= kDirectBytes &&
+        std::none_of(nest.loops.begin(), nest.loops.end(), closer)) {
+        return std::nullopt;
+    }
     auto as_it_is = std::make_shared<Sink>();
     as_it_is->src_bytes = as_it_is->dst_bytes = nest.itemsize;
     PlanContext of_results = context;

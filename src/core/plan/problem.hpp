@@ -22,8 +22,9 @@ struct PlanContext {
     std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
     std::int64_t dst_offset;     // of this nest, bytes
     std::int64_t unit_bytes = 4096;  // of a staged unit: less where many nests share a source
-    // Transposes go past the caches where the data are large, gathers beyond the cache, streams and fills, which ordinary stores
-    // suit best, where they are far beyond it; rows where the processor says.
+    // Transposes go past the caches where the data are large, gathers beyond the cache; streams, records and fills, which
+    // ordinary stores suit best, where they are far beyond it, as do short rows by way of a stage; other rows where the
+    // processor says.
     bool beyond_cache = false;  // source and destination do not fit into the last-level cache
     bool far_beyond_cache = false;  // nor would a fair part of them
     bool stream_rows = false;

@@ -85,7 +85,7 @@ double grouped_cycles(const std::vector<std::int64_t>& widths, const std::vector
 std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
                                      const PlanContext& context) {
     const Kernels& kernels = *context.kernels;
-    const bool large = context.far_beyond_cache;
+    const bool streams = context.far_beyond_cache;
     for (const bool split : {true, false}) {
         for (std::size_t first = 0; first < transfers.size(); ++first) {
             if (taken[first] || !is_field(transfers[first], split)) continue;
@@ -101,10 +101,10 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
             const auto count = static_cast<std::int64_t>(members.size());
             const Loop& loop = transfers[first].nest.loops[0];
             const std::int64_t pitch = split ? loop.src_stride : loop.dst_stride;
-            if (bytes >= wide_field(pitch, large) * count && !moves_by_lines(bytes, count, split, large, kernels)) continue;
+            if (bytes >= wide_field(pitch, streams) * count && !moves_by_lines(bytes, count, split, streams, kernels)) continue;
             Records records;
             records.split_ = split;
-            records.streams_ = large;
+            records.streams_ = streams;
             for (const std::size_t k : members) {
                 const int src = transfers[k].src;
                 const int dst = transfers[k].dst;

@@ -79,7 +79,7 @@ private:
 
     const Kernels* kernels_ = nullptr;
     bool split_ = true;
-    bool streams_ = false;       // stores bypass the caches
+    bool streams_ = false;     // stores bypass the caches
     bool prefetch_ = false;    // the records exceed the caches nearby
     bool claims_ = false;      // see PlanContext
     bool stages_ = false;      // records are made in a stage and streamed

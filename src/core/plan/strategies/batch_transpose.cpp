@@ -36,6 +36,7 @@ struct BatchTranspose final : Strategy {
     bool match(const Problem& problem);
     double cost(const Problem& problem) const override;
     Schedule schedule(const Problem& problem) override;
+    // (What a walk over blocks would gain if asks_ahead() told of it has not been measured.)
     void run(const Call& call) const noexcept override {
         call.kernels.transpose_batch[log2_of(itemsize)](call.src(), src_rows.data(), call.dst, dst_rows.data(),
                                                         b.steps(call.unit.b_tile), rows.length,
