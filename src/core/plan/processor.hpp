@@ -8,11 +8,11 @@ namespace dnnmove {
 
 // By how a nest is moved whose data do not fit into the caches: so many times as long as by blocks (BlockWalk::instead_of) it
 // takes, as both are estimated, where it hardly ever is the faster one. (Zen 4, two threads, 767 random permutations of 17 to 80
-// MB, AVX2 and vectors of a line, as nests and by blocks: the estimates' choices take 1.044 times as long as the faster of both,
-// always nests 1.10. Emerald Rapids, two threads, 72 permutations of 5 to 20 axes, 24 to 150 MB: 20 to 24 are moved by blocks, all
-// by AVX2 in 0.89 of the time, by VBMI in 0.94; at 1.0 instead of 1.3 34 to 37, of which three or four take 1.05 to 1.5 times as
-// long; 180 permutations of 20 to 120 MB: 26 staged ones by blocks 1.05 to 1.8 times as
-// long but for one; of tiles that are estimated level up to 512 bytes of a source row 0.5 to 1.17, longer ones 1.03 to 1.4.)
+// MB, AVX2 and vectors of a line, as nests and by blocks, from which the figures are: with them what is chosen takes 1.045 times
+// as long as the faster of both, always nests 1.10. Emerald Rapids, two threads, 72 permutations of 5 to 20 axes, 24 to 150 MB: 20
+// to 24 are moved by blocks, all by AVX2 in 0.89 of the time, by VBMI in 0.94; at 1.0 instead of 1.3 34 to 37, of which three or
+// four take 1.05 to 1.5 times as long. 180 permutations of 20 to 120 MB: 26 staged ones by blocks 1.05 to 1.8 times as long but
+// for one; of tiles that are estimated level up to 512 bytes of a source row 0.5 to 1.17, longer ones 1.03 to 1.4.)
 struct WorthOfBlocks {
     double cached;  // by ordinary stores
     double cached_gathers;  // so, by gathers

@@ -358,8 +358,8 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     context.variant = options.variant;
     context.processor = options.processor;
     if (options.variant.stores != Variant::Stores::automatic) {
-        context.large = context.beyond_cache = context.far_beyond_cache = context.stream_rows = options.variant.stores ==
-                                                                                                Variant::Stores::nontemporal;
+        const bool past = options.variant.stores == Variant::Stores::nontemporal;
+        context.large = context.beyond_cache = context.far_beyond_cache = context.stream_rows = past;
     }
     if (!sinks && !repeated) transfers = with_rows_together(std::move(transfers), context);
     context.alone = transfers.size() == 1 && !repeated;
