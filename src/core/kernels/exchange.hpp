@@ -4,7 +4,10 @@
 
 #include <immintrin.h>
 
+#include "kernels/by_number.hpp"
 #include "kernels/contract.hpp"
+#include "kernels/rows.hpp"
+#include "kernels/simd_avx512.hpp"
 
 namespace dnnmove {
 namespace {
@@ -15,11 +18,7 @@ inline constexpr std::int64_t kExchangeChunk = 8192;  // bytes of the records
 template <bool nontemporal>
 inline void put_exchanged(std::byte* to, __m512i vector, bool claim) {
     if (claim) __builtin_prefetch(to);
-    if constexpr (nontemporal) {
-        _mm512_stream_si512(reinterpret_cast<__m512i*>(to), vector);
-    } else {
-        _mm512_storeu_si512(to, vector);
-    }
+    put_vector<Simd512, nontemporal>(to, vector);
 }
 
 // Where the vectors of the next block lie, and how far each moves per block.
@@ -103,20 +102,10 @@ struct ManyExchanged {
             const std::int64_t last = first + chunk < blocks ? first + chunk : blocks;
             const ExchangeStep* step = block.steps;
             for (std::int32_t v = 0; v < block.count; ++v) {
-                switch (block.destinations[v].steps) {
-                    case 1: exchange_vector<1, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    case 2: exchange_vector<2, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    case 3: exchange_vector<3, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    case 4: exchange_vector<4, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    case 5: exchange_vector<5, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    case 6: exchange_vector<6, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    case 7: exchange_vector<7, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    case 8: exchange_vector<8, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    case 9: exchange_vector<9, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    case 10: exchange_vector<10, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                    default: exchange_vector<11, nontemporal>(step, at, v, first, last, ahead, claim); break;
-                }
-                step += block.destinations[v].steps;
+                const std::int32_t count = block.destinations[v].steps;
+                with_number_to<ExchangeBlock::kMaxSteps>(
+                    count, [&]<int steps>() { exchange_vector<steps, nontemporal>(step, at, v, first, last, ahead, claim); });
+                step += count;
             }
         }
     }
@@ -154,12 +143,9 @@ void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byt
         all += destination.steps;
     }
     const auto run = [&](std::int64_t blocks, KernelStores how) {
-        switch (dense ? block.count : 0) {
-            case 2: return run_exchange<FewExchanged<2>>(block, at, blocks, how);
-            case 3: return run_exchange<FewExchanged<3>>(block, at, blocks, how);
-            case 4: return run_exchange<FewExchanged<4>>(block, at, blocks, how);
-            default: return run_exchange<ManyExchanged>(block, at, blocks, how);
-        }
+        const auto run_few = [&]<int count>() { run_exchange<FewExchanged<count>>(block, at, blocks, how); };
+        if (dense && with_number<2, 3, 4>(block.count, run_few)) return;
+        run_exchange<ManyExchanged>(block, at, blocks, how);
     };
     // Moves on by so many records and bytes.
     const auto move = [&](std::int64_t by, std::int64_t src, std::int64_t dst) {

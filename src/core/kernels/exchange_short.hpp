@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "kernels/by_number.hpp"
 #include "kernels/contract.hpp"
 
 namespace dnnmove {
@@ -280,16 +281,7 @@ void exchange_short(const ExchangeBlock& block, const std::byte* const* srcs, st
         if (even) return run_few.template operator()<count, true>();
         run_few.template operator()<count, false>();
     };
-    switch (dense ? block.count : 0) {
-        case 2: return run.template operator()<2>();
-        case 3: return run.template operator()<3>();
-        case 4: return run.template operator()<4>();
-        case 5: return run.template operator()<5>();
-        case 6: return run.template operator()<6>();
-        case 7: return run.template operator()<7>();
-        case 8: return run.template operator()<8>();
-        default: break;
-    }
+    if (dense && with_number<2, 3, 4, 5, 6, 7, 8>(block.count, run)) return;
     if (even) return ManyShort<Simd, true>::run(block, at, rows, stores.claim);
     ManyShort<Simd, false>::run(block, at, rows, stores.claim);
 }

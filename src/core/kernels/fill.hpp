@@ -5,8 +5,7 @@
 // pattern in the first-level cache: some elements in a row, and the line that follows them.
 #pragma once
 
-#include <utility>
-
+#include "kernels/by_number.hpp"
 #include "kernels/rows.hpp"
 
 namespace dnnmove {
@@ -50,13 +49,7 @@ inline void fill_line(typename Simd::Vector line, std::int64_t bytes, std::byte*
         }
         std::int64_t k = head;
         for (; k + kLine <= total; k += kLine) {
-            for (int v = 0; v < kLine; v += Simd::kBytes) {
-                if constexpr (nontemporal) {
-                    Simd::stream(to + k + v, line);
-                } else {
-                    Simd::store(to + k + v, line);
-                }
-            }
+            for (int v = 0; v < kLine; v += Simd::kBytes) put_vector<Simd, nontemporal>(to + k + v, line);
         }
         if constexpr (nontemporal) return store_rest<Simd>(to + k, line, total - k);
         for (; k + Simd::kBytes <= total; k += Simd::kBytes) Simd::store(to + k, line);
@@ -96,15 +89,6 @@ inline void build_pattern(const std::byte* element, std::int64_t bytes, std::byt
     }
 }
 
-template <class Simd, bool nontemporal>
-inline void put_line(const std::byte* src, std::byte* dst) {
-    if constexpr (nontemporal) {
-        stream_line<Simd>(src, dst);
-    } else {
-        move_line<Simd>(src, dst);
-    }
-}
-
 // Whole lines from a pattern of `lines` lines, all in registers; how many bytes those rounds wrote.
 template <class Simd, bool nontemporal, int lines>
 inline std::int64_t repeat_lines(const std::byte* pattern, std::byte* to, std::int64_t total) {
@@ -114,24 +98,9 @@ inline std::int64_t repeat_lines(const std::byte* pattern, std::byte* to, std::i
     std::int64_t k = 0;
     for (; k + lines * kLine <= total; k += lines * kLine) {
 #pragma GCC unroll 15
-        for (int v = 0; v < kVectors; ++v) {
-            if constexpr (nontemporal) {
-                Simd::stream(to + k + v * Simd::kBytes, held[v]);
-            } else {
-                Simd::store(to + k + v * Simd::kBytes, held[v]);
-            }
-        }
+        for (int v = 0; v < kVectors; ++v) put_vector<Simd, nontemporal>(to + k + v * Simd::kBytes, held[v]);
     }
     return k;
-}
-
-template <class Simd, bool nontemporal, int... odd>
-inline std::int64_t repeat_held(const std::byte* pattern, std::int64_t lines, std::byte* to, std::int64_t total,
-                                std::integer_sequence<int, odd...>) {
-    std::int64_t done = 0;
-    static_cast<void>(
-        ((lines == odd + 1 && (done = repeat_lines<Simd, nontemporal, odd + 1>(pattern, to, total), true)) || ...));
-    return done;
 }
 
 // [to, to + total) from a pattern of `period` bytes and a line; total >= a line.
@@ -149,8 +118,8 @@ inline void repeat_pattern(const std::byte* pattern, std::int64_t period, std::b
     std::int64_t at = head;  // in the pattern
     std::int64_t k = head;
     if (period <= kHeldLines<Simd> * kLine && period % kLine == 0) {
-        k += repeat_held<Simd, nontemporal>(pattern + at, period / kLine, to + k, total - k,
-                                            std::make_integer_sequence<int, kHeldLines<Simd>>{});
+        with_number_to<kHeldLines<Simd>>(
+            period / kLine, [&]<int lines>() { k += repeat_lines<Simd, nontemporal, lines>(pattern + at, to + k, total - k); });
     }
     while (k + kLine <= total) {
         const std::int64_t left = (total - k) / kLine * kLine;
@@ -196,7 +165,7 @@ inline void fill_from_patterns(const std::byte* src, std::byte* dst, std::int64_
 // Fills of a few vectors, which are not worth the way to a line. Of shorter ones that follow each other
 // each is a whole vector, and the next overwrites what is too much.
 template <class Simd, std::int64_t bytes>
-inline void fill_short(const std::byte* src, std::byte* dst, std::int64_t total, KernelLoop b, bool claim) {
+inline void fill_short_of(const std::byte* src, std::byte* dst, std::int64_t total, KernelLoop b, bool claim) {
     const std::int64_t last = total - Simd::kBytes;
     std::int64_t j = 0;
     if (last >= 0) {
@@ -221,15 +190,9 @@ inline void fill_short(const std::byte* src, std::byte* dst, std::int64_t total,
 
 template <class Simd>
 inline void fill_short(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t total, KernelLoop b, bool claim) {
-    switch (bytes) {
-        case 1: return fill_short<Simd, 1>(src, dst, total, b, claim);
-        case 2: return fill_short<Simd, 2>(src, dst, total, b, claim);
-        case 4: return fill_short<Simd, 4>(src, dst, total, b, claim);
-        case 8: return fill_short<Simd, 8>(src, dst, total, b, claim);
-        case 16: return fill_short<Simd, 16>(src, dst, total, b, claim);
-        case 32: return fill_short<Simd, 32>(src, dst, total, b, claim);
-        default: return fill_short<Simd, 64>(src, dst, total, b, claim);
-    }
+    with_number<1, 2, 4, 8, 16, 32, 64>(bytes, [&]<int width>() {
+        if constexpr (width <= Simd::kBytes) fill_short_of<Simd, width>(src, dst, total, b, claim);
+    });
 }
 
 template <class Simd>

@@ -96,7 +96,7 @@ private:
                 for (int s = 0; s < kGroup; ++s) x[s] = _mm512_maskz_mov_epi8(block.vectors[v + s].keep, x[s]);
             }
 #pragma GCC unroll 8
-            for (int s = 0; s < kGroup; ++s) put<nontemporal>(to + dst[s], x[s]);
+            for (int s = 0; s < kGroup; ++s) put_vector<Simd512, nontemporal>(to + dst[s], x[s]);
             from += src_step;
             to += dst_step;
         }

@@ -6,7 +6,9 @@
 
 #include <immintrin.h>
 
+#include "kernels/by_number.hpp"
 #include "kernels/gather_blocks.hpp"
+#include "kernels/simd_avx512.hpp"
 
 namespace dnnmove {
 namespace {
@@ -14,15 +16,6 @@ namespace {
 inline __m512i window(const std::byte* p) { return _mm512_loadu_si512(p); }
 inline __m512i index_of(const GatherBlock& block, const GatherStep& step) {
     return _mm512_load_si512(block.indices[step.index].byte);
-}
-
-template <bool nontemporal>
-inline void put(std::byte* to, __m512i vector) {
-    if constexpr (nontemporal) {
-        _mm512_stream_si512(reinterpret_cast<__m512i*>(to), vector);
-    } else {
-        _mm512_storeu_si512(to, vector);
-    }
 }
 
 // The steps of one vector, in registers as far as they fit.
@@ -72,7 +65,7 @@ struct OwnWindows {
     void make(const std::byte* from, std::byte* to, bool claim) const {
         if (claim) claim_vectors(to, dst);
 #pragma GCC unroll 8
-        for (int v = 0; v < vectors; ++v) put<nontemporal>(to + dst[v], picks[v].from(from));
+        for (int v = 0; v < vectors; ++v) put_vector<Simd512, nontemporal>(to + dst[v], picks[v].from(from));
     }
 };
 
@@ -107,7 +100,7 @@ struct SharedWindows {
             if constexpr (windows == 1) vector = _mm512_permutexvar_epi8(index[v][0], vector);
 #pragma GCC unroll 8
             for (int w = 1; w < windows; ++w) vector = _mm512_permutex2var_epi8(vector, index[v][w - 1], x[w]);
-            put<nontemporal>(to + dst[v], vector);
+            put_vector<Simd512, nontemporal>(to + dst[v], vector);
         }
     }
 };
@@ -173,13 +166,11 @@ struct ManyVectors {
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead, bool claim) {
         const std::int64_t chunk = chunk_of<nontemporal>(block, count, dst_step);
         if (chunk == 1 && !block.zeroes) {
-            switch (block.even_steps) {
-                case 1: return rows<nontemporal, 1>(block, from, to, count, src_step, dst_step, ahead, claim);
-                case 2: return rows<nontemporal, 2>(block, from, to, count, src_step, dst_step, ahead, claim);
-                case 3: return rows<nontemporal, 3>(block, from, to, count, src_step, dst_step, ahead, claim);
-                case 4: return rows<nontemporal, 4>(block, from, to, count, src_step, dst_step, ahead, claim);
-                default: return rows<nontemporal, 0>(block, from, to, count, src_step, dst_step, ahead, claim);
-            }
+            const auto run = [&]<int steps>() {
+                rows<nontemporal, steps>(block, from, to, count, src_step, dst_step, ahead, claim);
+            };
+            if (!with_number_to<4>(block.even_steps, run)) run.template operator()<0>();
+            return;
         }
         for (std::int64_t done = 0; done < count; done += chunk) {
             const std::int64_t now = count - done < chunk ? count - done : chunk;
@@ -213,7 +204,7 @@ private:
                 for (std::int32_t s = 0; s < last; ++s) {
                     vector = _mm512_permutex2var_epi8(vector, index_of(block, step[s]), window(from + step[s].second));
                 }
-                put<nontemporal>(to + vectors[v].dst, vector);
+                put_vector<Simd512, nontemporal>(to + vectors[v].dst, vector);
                 step += last;
             }
             from += src_step;
@@ -223,26 +214,17 @@ private:
     template <bool nontemporal>
     static void many(const GatherBlock& block, const GatherVector& vector, const GatherStep* step, const std::byte* from,
                      std::byte* to, std::int64_t count, std::int64_t src_step, std::int64_t dst_step, bool claim) {
-        if (vector.keep == ~0ull) {
-            switch (vector.steps) {
-                case 1: return run<nontemporal, 1>(block, step, from, to, count, src_step, dst_step, claim);
-                case 2: return run<nontemporal, 2>(block, step, from, to, count, src_step, dst_step, claim);
-                case 3: return run<nontemporal, 3>(block, step, from, to, count, src_step, dst_step, claim);
-                case 4: return run<nontemporal, 4>(block, step, from, to, count, src_step, dst_step, claim);
-                case 5: return run<nontemporal, 5>(block, step, from, to, count, src_step, dst_step, claim);
-                case 6: return run<nontemporal, 6>(block, step, from, to, count, src_step, dst_step, claim);
-                case 7: return run<nontemporal, 7>(block, step, from, to, count, src_step, dst_step, claim);
-                case 8: return run<nontemporal, 8>(block, step, from, to, count, src_step, dst_step, claim);
-                default: break;
-            }
-        }
+        const auto run_few = [&]<int steps>() {
+            run<nontemporal, steps>(block, step, from, to, count, src_step, dst_step, claim);
+        };
+        if (vector.keep == ~0ull && with_number_to<8>(vector.steps, run_few)) return;
         for (std::int64_t i = 0; i < count; ++i) {
             if (claim) __builtin_prefetch(to);
             __m512i gathered = window(from + step->first);
             for (std::int32_t s = 0; s < vector.steps; ++s) {
                 gathered = _mm512_permutex2var_epi8(gathered, index_of(block, step[s]), window(from + step[s].second));
             }
-            put<nontemporal>(to, _mm512_maskz_mov_epi8(vector.keep, gathered));
+            put_vector<Simd512, nontemporal>(to, _mm512_maskz_mov_epi8(vector.keep, gathered));
             from += src_step;
             to += dst_step;
         }
@@ -257,12 +239,12 @@ private:
                 __builtin_prefetch(to);
                 __builtin_prefetch(to + dst_step);
             }
-            put<nontemporal>(to, picks.from(from));
-            put<nontemporal>(to + dst_step, picks.from(from + src_step));
+            put_vector<Simd512, nontemporal>(to, picks.from(from));
+            put_vector<Simd512, nontemporal>(to + dst_step, picks.from(from + src_step));
             from += 2 * src_step;
             to += 2 * dst_step;
         }
-        if (count > 0) put<nontemporal>(to, picks.from(from));
+        if (count > 0) put_vector<Simd512, nontemporal>(to, picks.from(from));
     }
 };
 

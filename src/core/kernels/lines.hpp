@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/contract.hpp"
+#include "kernels/rows.hpp"
 
 namespace dnnmove {
 namespace {
@@ -53,11 +54,7 @@ private:
     }
 
     void store_whole(typename Simd::Vector v) {
-        if constexpr (nontemporal) {
-            Simd::stream(line_, v);
-        } else {
-            Simd::store(line_, v);
-        }
+        put_vector<Simd, nontemporal>(line_, v);
         line_ += kLine;
     }
 

@@ -8,6 +8,8 @@
 #include <cstdint>
 
 #include "kernels/contract.hpp"
+#include "kernels/rows.hpp"
+#include "kernels/simd_avx512.hpp"
 
 namespace dnnmove {
 namespace {
@@ -49,11 +51,6 @@ inline BytePlane plane_of(const std::byte* numbers, int plane) {
     return result;
 }
 
-template <bool nontemporal>
-inline void put(std::byte* p, __m512i v) {
-    nontemporal ? _mm512_stream_si512(reinterpret_cast<__m512i*>(p), v) : _mm512_storeu_si512(p, v);
-}
-
 inline constexpr std::int64_t kLookedUp = 64;  // numbers at a time
 
 template <std::int64_t bytes, bool nontemporal>
@@ -67,11 +64,11 @@ inline void look_up_groups(const BytePlane* planes, const std::byte* src, std::b
         const __m512i low = planes[0].at(x, upper);
         std::byte* const to = dst + i * kLookedUp * bytes;
         if constexpr (bytes == 1) {
-            put<nontemporal>(to, low);
+            put_vector<Simd512, nontemporal>(to, low);
         } else {
             const __m512i high = planes[1].at(x, upper);
-            put<nontemporal>(to, _mm512_unpacklo_epi8(low, high));
-            put<nontemporal>(to + 64, _mm512_unpackhi_epi8(low, high));
+            put_vector<Simd512, nontemporal>(to, _mm512_unpacklo_epi8(low, high));
+            put_vector<Simd512, nontemporal>(to + 64, _mm512_unpackhi_epi8(low, high));
         }
     }
 }

@@ -46,14 +46,28 @@ inline void move_short(const std::byte* src, std::byte* dst, std::int64_t bytes)
     for (std::int64_t k = 0; k < bytes; ++k) dst[k] = src[k];
 }
 
+template <class Simd, bool nontemporal>
+inline void put_vector(std::byte* to, typename Simd::Vector vector) {
+    if constexpr (nontemporal) {
+        Simd::stream(to, vector);
+    } else {
+        Simd::store(to, vector);
+    }
+}
+
+template <class Simd, bool nontemporal>
+inline void put_line(const std::byte* src, std::byte* dst) {
+    for (int k = 0; k < kLine; k += Simd::kBytes) put_vector<Simd, nontemporal>(dst + k, Simd::load(src + k));
+}
+
 template <class Simd>
 inline void move_line(const std::byte* src, std::byte* dst) {
-    for (int k = 0; k < kLine; k += Simd::kBytes) Simd::store(dst + k, Simd::load(src + k));
+    put_line<Simd, false>(src, dst);
 }
 
 template <class Simd>
 inline void stream_line(const std::byte* src, std::byte* dst) {
-    for (int k = 0; k < kLine; k += Simd::kBytes) Simd::stream(dst + k, Simd::load(src + k));
+    put_line<Simd, true>(src, dst);
 }
 
 // More than a line.
@@ -205,52 +219,40 @@ inline void move_listed(const std::byte* src, std::byte* dst, const KernelLoop& 
     }
 }
 
+// Runs of so many bytes.
+template <std::size_t bytes>
+struct MoveRun {
+    void operator()(const std::byte* from, std::byte* to) const { move<bytes>(from, to); }
+};
+
+// Runs of `bytes` in (size, 2 * size).
+template <std::size_t size>
+struct MoveOddRun {
+    std::int64_t bytes;
+    void operator()(const std::byte* from, std::byte* to) const { move_overlapping<size>(from, to, bytes); }
+};
+
 // (Not inlined: beside the other sizes' loops GCC keeps less of these in registers. Emerald Rapids, AVX2, rows of three runs of 12
 // bytes: 0.8 of the speed.)
-template <bool claims, std::size_t bytes>
-[[gnu::noinline]] void move_runs(const std::byte* src, std::byte* dst, const KernelLoop& along, const KernelLoop& across,
-                                 std::int64_t ahead) {
+template <bool claims, class Move>
+[[gnu::noinline]] void move_runs(Move move_run, const std::byte* src, std::byte* dst, const KernelLoop& along,
+                                 const KernelLoop& across, std::int64_t ahead) {
     const auto a = by_words<KernelLoop>(along), b = by_words<KernelLoop>(across);
-    if (is_list(a, b))
-        return move_listed<claims>(src, dst, a, b, ahead != 0,
-                                   [](const std::byte* from, std::byte* to) { move<bytes>(from, to); });
+    if (is_list(a, b)) return move_listed<claims>(src, dst, a, b, ahead != 0, move_run);
     for (std::int64_t j = 0; j < b.extent; ++j) {
         const std::byte* from = src + b.src_at(j);
         std::byte* to = dst + j * b.dst_stride;
         for (std::int64_t i = 0; i < a.extent; ++i) {
             if (ahead != 0) __builtin_prefetch(from + ahead);
             if (claims) __builtin_prefetch(to);
-            move<bytes>(from, to);
+            move_run(from, to);
             from += a.src_stride;
             to += a.dst_stride;
         }
     }
 }
 
-// `bytes` in (size, 2 * size).
-template <bool claims, std::size_t size>
-[[gnu::noinline]] void move_odd_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& along,
-                                     const KernelLoop& across, std::int64_t ahead) {
-    const auto a = by_words<KernelLoop>(along), b = by_words<KernelLoop>(across);
-    if (is_list(a, b)) {
-        return move_listed<claims>(src, dst, a, b, ahead != 0,
-                                   [bytes](const std::byte* from, std::byte* to) { move_overlapping<size>(from, to, bytes); });
-    }
-    for (std::int64_t j = 0; j < b.extent; ++j) {
-        const std::byte* from = src + b.src_at(j);
-        std::byte* to = dst + j * b.dst_stride;
-        for (std::int64_t i = 0; i < a.extent; ++i) {
-            if (ahead != 0) __builtin_prefetch(from + ahead);
-            if (claims) __builtin_prefetch(to);
-            move_overlapping<size>(from, to, bytes);
-            from += a.src_stride;
-            to += a.dst_stride;
-        }
-    }
-}
-
-template <class Simd>
-bool are_indices(const std::int64_t* indices, std::int64_t count, std::int64_t length) noexcept {
+inline bool are_indices(const std::int64_t* indices, std::int64_t count, std::int64_t length) noexcept {
     // Index + length, and what that lacks to 2 * length - 1, have no sign then.
     const auto places = static_cast<std::uint64_t>(length);
     std::uint64_t signs = 0;
@@ -261,9 +263,8 @@ bool are_indices(const std::int64_t* indices, std::int64_t count, std::int64_t l
     return signs >> 63 == 0;
 }
 
-template <class Simd>
-void find_places(const std::int64_t* indices, std::int64_t count, std::int64_t length, std::int64_t stride,
-                 std::int64_t* offsets) noexcept {
+inline void find_places(const std::int64_t* indices, std::int64_t count, std::int64_t length, std::int64_t stride,
+                        std::int64_t* offsets) noexcept {
     const auto places = static_cast<std::uint64_t>(length);
     for (std::int64_t k = 0; k < count; ++k) {
         // (Without branches: signs may come in any order.)
@@ -276,27 +277,27 @@ void find_places(const std::int64_t* indices, std::int64_t count, std::int64_t l
 template <bool claims>
 [[gnu::always_inline]] inline void copy_runs_ahead(const std::byte* src, std::byte* dst, std::int64_t bytes,
                                                    const KernelLoop& a, const KernelLoop& b, std::int64_t ahead) {
+    const auto run = [&](auto move_run) { move_runs<claims>(move_run, src, dst, a, b, ahead); };
     switch (bytes) {
-        case 1: return move_runs<claims, 1>(src, dst, a, b, ahead);
-        case 2: return move_runs<claims, 2>(src, dst, a, b, ahead);
-        case 3: return move_runs<claims, 3>(src, dst, a, b, ahead);
-        case 4: return move_runs<claims, 4>(src, dst, a, b, ahead);
-        case 8: return move_runs<claims, 8>(src, dst, a, b, ahead);
-        case 12: return move_runs<claims, 12>(src, dst, a, b, ahead);
-        case 16: return move_runs<claims, 16>(src, dst, a, b, ahead);
-        case 24: return move_runs<claims, 24>(src, dst, a, b, ahead);
-        case 32: return move_runs<claims, 32>(src, dst, a, b, ahead);
-        case 48: return move_runs<claims, 48>(src, dst, a, b, ahead);
-        case 64: return move_runs<claims, 64>(src, dst, a, b, ahead);
+        case 1: return run(MoveRun<1>());
+        case 2: return run(MoveRun<2>());
+        case 3: return run(MoveRun<3>());
+        case 4: return run(MoveRun<4>());
+        case 8: return run(MoveRun<8>());
+        case 12: return run(MoveRun<12>());
+        case 16: return run(MoveRun<16>());
+        case 24: return run(MoveRun<24>());
+        case 32: return run(MoveRun<32>());
+        case 48: return run(MoveRun<48>());
+        case 64: return run(MoveRun<64>());
         default: break;
     }
-    if (bytes > 32) return move_odd_runs<claims, 32>(src, dst, bytes, a, b, ahead);
-    if (bytes > 16) return move_odd_runs<claims, 16>(src, dst, bytes, a, b, ahead);
-    if (bytes > 8) return move_odd_runs<claims, 8>(src, dst, bytes, a, b, ahead);
-    return move_odd_runs<claims, 4>(src, dst, bytes, a, b, ahead);
+    if (bytes > 32) return run(MoveOddRun<32>{bytes});
+    if (bytes > 16) return run(MoveOddRun<16>{bytes});
+    if (bytes > 8) return run(MoveOddRun<8>{bytes});
+    run(MoveOddRun<4>{bytes});
 }
 
-template <class Simd>
 [[gnu::always_inline]] inline void copy_runs(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop a,
                                              KernelLoop b, KernelStores stores) noexcept {
     // Close runs are found by the hardware; distant ones are asked for some runs ahead, or, where b's steps stay in their lines,

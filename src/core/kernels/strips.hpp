@@ -41,7 +41,7 @@ void copy_strips(const std::byte* src, std::byte* dst, std::int64_t bytes, Kerne
     if (bytes > 8 && bytes <= 16 && room >= 16) return copy_wide_strips<16>(src, dst, bytes, rows);
     if (bytes > 16 && bytes <= 32 && room >= 32) return copy_wide_strips<32>(src, dst, bytes, rows);
     if (bytes > 32 && bytes <= 64 && room >= 64) return copy_wide_strips<64>(src, dst, bytes, rows);
-    if (bytes <= kLine) return copy_runs<Simd>(src, dst, bytes, rows, {1, 0, 0}, {});
+    if (bytes <= kLine) return copy_runs(src, dst, bytes, rows, {1, 0, 0}, {});
     for (std::int64_t i = 0; i < rows.extent; ++i) {
         move_row<Simd>(src, dst, bytes, 0);
         src += rows.src_stride;

@@ -100,12 +100,7 @@ struct Tile {
             for (int lane = 0; lane < kLanes; ++lane) {
                 const int column = lane * kPerLane + k;
                 if (!whole_columns && column >= columns.count) continue;
-                std::byte* to = dst + dst_rows[column];
-                if (nontemporal) {
-                    Simd::stream(to, y[k][lane]);
-                } else {
-                    Simd::store(to, y[k][lane]);
-                }
+                put_vector<Simd, nontemporal>(dst + dst_rows[column], y[k][lane]);
             }
         }
     }
@@ -143,10 +138,8 @@ struct Tile {
             std::byte* to = dst + dst_rows[column];
             if (!whole_rows && !reaches(room, to, Simd::kBytes)) {
                 Simd::store_partial(to, x[column], rows * width);
-            } else if (nontemporal) {
-                Simd::stream(to, x[column]);
             } else {
-                Simd::store(to, x[column]);
+                put_vector<Simd, nontemporal>(to, x[column]);
             }
         }
     }

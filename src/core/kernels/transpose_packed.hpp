@@ -16,6 +16,7 @@
 
 #include <algorithm>
 
+#include "kernels/by_number.hpp"
 #include "kernels/contract.hpp"
 #include "kernels/simd_avx512.hpp"
 #include "kernels/transpose_cells.hpp"
@@ -207,13 +208,7 @@ inline void transpose_packed(const std::byte* src, const std::int64_t* src_rows,
     const auto run = [&]<int W>() {
         pack_rows<W>(src, src_rows, dst, dst_rows, rows_out, rows_in, owned, first, cells, stores, ahead);
     };
-    switch (packed_element(cells.width)) {
-        case 1: return run.template operator()<1>();
-        case 2: return run.template operator()<2>();
-        case 4: return run.template operator()<4>();
-        case 8: return run.template operator()<8>();
-        default: run.template operator()<16>();
-    }
+    with_number<1, 2, 4, 8, 16>(packed_element(cells.width), run);
 }
 
 }  // namespace

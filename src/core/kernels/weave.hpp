@@ -13,9 +13,11 @@
 
 #include <immintrin.h>
 
+#include "kernels/by_number.hpp"
 #include "kernels/gather_blocks.hpp"
 #include "kernels/gather_two_windows.hpp"
 #include "kernels/shifted_lines.hpp"
+#include "kernels/simd_avx512.hpp"
 
 namespace dnnmove {
 namespace {
@@ -46,14 +48,6 @@ inline void weave_vectors(__m512i (&x)[streams], const WeaveIndex& index) {
     }
 }
 
-inline void put_vector(std::byte* to, __m512i vector, bool nontemporal) {
-    if (nontemporal) {
-        _mm512_stream_si512(reinterpret_cast<__m512i*>(to), vector);
-    } else {
-        _mm512_storeu_si512(to, vector);
-    }
-}
-
 // `bytes` of every stream, a multiple of 64; the streams lie `pitch` apart.
 template <int streams, bool deal, bool nontemporal>
 inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, std::int64_t pitch, const WeaveIndex& index,
@@ -71,7 +65,7 @@ inline void weave_row(const std::byte* src, std::byte* dst, std::int64_t bytes, 
         for (int s = 0; s < streams; ++s) {
             std::byte* const to = deal ? dst + k + s * pitch : dst + streams * k + 64 * s;
             if (claim) __builtin_prefetch(to);
-            put_vector(to, x[s], nontemporal);
+            put_vector<Simd512, nontemporal>(to, x[s]);
         }
     }
 }
@@ -168,16 +162,13 @@ void weave_rows(const std::byte* src, std::byte* dst, int width, const GatherInd
 
 void weave(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
            std::int64_t bytes, std::int64_t pitch, KernelLoop b, KernelStores stores) noexcept {
-    switch (streams * 2 + (deal ? 1 : 0)) {
-        case 4: return weave_rows<2, false>(src, dst, width, permutes, bytes, pitch, b, stores);
-        case 5: return weave_rows<2, true>(src, dst, width, permutes, bytes, pitch, b, stores);
-        case 8: return weave_rows<4, false>(src, dst, width, permutes, bytes, pitch, b, stores);
-        case 9: return weave_rows<4, true>(src, dst, width, permutes, bytes, pitch, b, stores);
-        case 16: return weave_rows<8, false>(src, dst, width, permutes, bytes, pitch, b, stores);
-        case 17: return weave_rows<8, true>(src, dst, width, permutes, bytes, pitch, b, stores);
-        case 32: return weave_rows<16, false>(src, dst, width, permutes, bytes, pitch, b, stores);
-        default: return weave_rows<16, true>(src, dst, width, permutes, bytes, pitch, b, stores);
-    }
+    with_number<2, 4, 8, 16>(streams, [&]<int count>() {
+        if (deal) {
+            weave_rows<count, true>(src, dst, width, permutes, bytes, pitch, b, stores);
+        } else {
+            weave_rows<count, false>(src, dst, width, permutes, bytes, pitch, b, stores);
+        }
+    });
 }
 
 }  // namespace
