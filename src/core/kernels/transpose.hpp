@@ -213,7 +213,7 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
 //   Through the caches up to four lines of so many rows as a tile has, then of the next: what comes from another cache comes
 //   sooner where lines follow each other. (Zen 5, rows that share cache sets, 1 to 8 MB, by vectors of a line: 1.1 to 1.8 times
 //   the speed of a line of each row, four lines of wide elements and two of narrow ones; bytes are level or slower. Such a stage
-//   fills Zen 4's first-level cache: plan/strategies/tile_transpose.cpp says where it helps.)
+//   fills Zen 4's first-level cache: plan/strategies/tile_transpose_sizes.cpp says where it helps.)
 template <class Simd, int width>
 struct StagedColumns {
     static constexpr int kSide = Simd::kBytes / width;

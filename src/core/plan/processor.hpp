@@ -52,7 +52,7 @@ struct Processor {
     // 11 and 6 permutations of 26 to 32 MB: by AVX2 1.37 times as fast, by vectors of a line 1.39.)
     bool streams_blocks;
     // Rows go past the caches where what is touched fills this much of the room in which ordinary stores may gain by them
-    // (plan/program.cpp). (Zen 4 whose caches guests share, AVX2, two threads, 33 cases of 16 to 20 MB on each side: past them
+    // (plan/context.cpp). (Zen 4 whose caches guests share, AVX2, two threads, 33 cases of 16 to 20 MB on each side: past them
     // 1.67 times as fast, 1.21 with a reader of the result behind each call; interleaved streams of that size 1.09 and 0.89.)
     double rows_stream_from;
     // Its first-level cache has 32 KiB in 8 ways and takes vectors of a line in halves: a stage, which takes room there and twice
@@ -89,7 +89,7 @@ inline constexpr Processor kManyStreams{
     .small_first_level = false,
 };
 
-// Zen 4, and those before it, whose first-level cache is like its own. (plan/strategies/tile_transpose.cpp has its figures.)
+// Zen 4, and those before it, whose first-level cache is like its own. (plan/strategies/tile_transpose_sizes.cpp has its figures.)
 inline constexpr Processor kSmallCaches = [] {
     Processor processor = kManyStreams;
     processor.small_first_level = true;

@@ -1,13 +1,12 @@
-// Tile transpose: elements of 1, 2, 4, 8 or 16 bytes without gaps, one chain of loops against another, in registers.
-#include <array>
+// What a tile transpose can copy, what that costs, and its calls of the kernels.
+#include "plan/strategies/tile_transpose.hpp"
+
 #include <limits>
 
-#include "plan/chains.hpp"
 #include "plan/costs.hpp"
 #include "plan/lines.hpp"
 #include "plan/strategies.hpp"
 #include "plan/tile_cycles.hpp"
-#include "plan/walk.hpp"
 
 namespace dnnmove {
 namespace {
@@ -18,41 +17,7 @@ constexpr std::int64_t kMaxElement = 16;  // bytes
 // runs reach, longer ones level, and matrices that are one part.)
 constexpr std::int64_t kShortStagedSource = 2048;
 constexpr double kPartsByte = 0.05;
-// Of a destination row, per pass over the source rows, in the caches; beyond them Processor says. Little there where rows
-// are short, and kernels ask for what they read: more short rows of the destination make a page, and of the source whole tiles
-// are prefetched.
-constexpr std::int64_t kPanelBytes = 512;
-// So many source rows at most where shorter vectors come back for the other part of each row's line, of a small first-level cache.
-// (Zen 4, two threads, against 512 bytes of each destination row: bytes of 7 to 18 MB on both sides by AVX2 0.95 to 1.09 times as fast,
-// by the portable kernels 0.9 to 1.5; 128 bytes 0.73 to 1.1 and 0.8 to 1.5.)
-constexpr std::int64_t kHeldRows = 192;
-constexpr std::array<std::int64_t, 3> kFollowedPanels{kMaxPanelBytes, 256, 192};  // where prefetchers follow the source's rows
-// The longest of these, where it has more than so many rows of the source, only if they lie in so few pages.
-constexpr std::int64_t kFewRows = 32;
-constexpr std::int64_t kFewPages = 4;
-// A row of so few panels has one less, if they have room for it: a short one takes as long to begin and to end as others. (Emerald
-// Rapids, two threads, 20 to 90 MB, the same arrays and others each time: rows of 260 to 440 bytes as one panel 1.0 to 1.5 times
-// as fast, 1.14 in the mean of 12 shapes; of 570 to 870 bytes 1.0 to 1.18; 448 bytes and 20 of 468 at 0.8 of 256 and 212.)
-constexpr std::int64_t kFewPanels = 4;
 constexpr std::int64_t kBlockedSourceRow = 512;  // bytes, of worth_of_blocks
-constexpr std::int64_t kSmallPanelBytes = 128;
-constexpr std::int64_t kShortPanelRow = 4096;  // bytes, of the destination
-constexpr std::int64_t kShortSourceRow = 1024;  // bytes
-// Panels whose rows end inside a line read up to a line's worth of rows that their neighbours read, too.
-constexpr std::int64_t kUnevenPanelBytes = kMaxPanelBytes - kLine;
-// At most so much of bytes, staged. (Zen 5, 25 to 50 MB: 1.1 to 1.7 times as fast as a line at a time where rows are long;
-// longer runs are slower where other work takes much of the memory's bandwidth.)
-constexpr std::int64_t kBytePanelBytes = 256;
-constexpr std::int64_t kMaxStagedRowBytes = 2048;
-// Lines of each source row in a block, where rows lie in few cache sets.
-constexpr std::int64_t kBlockLines = 8;
-// Source rows that are read by groups: so many at a time, and so many bytes along each.
-constexpr std::int64_t kRowGroup = 16;
-constexpr std::int64_t kLeastGroupedRun = 256;
-constexpr std::int64_t kMostGroupedRun = 512;
-constexpr std::int64_t kHugePage = 2 << 20;  // bytes
-// Rows of the source from which tiles of columns begin with their lines, which arrays of NumPy seldom do by themselves.
-constexpr std::int64_t kLongColumns = 1024;  // bytes
 // Prefetch distances along the rows of the source, in bytes. From memory: less far of many rows at once, as all that was
 // asked for waits in the second-level cache. From the last-level cache: the end of the next tile, because the line of
 // its start may have been read with this one.
@@ -60,406 +25,42 @@ constexpr std::int64_t kAheadBytes = 512;
 constexpr std::int64_t kManyAheadBytes = 3 * kLine - 1;
 constexpr std::int64_t kCachedAheadBytes = 2 * kLine - 1;
 
-// Where whole rows of the destination are written, those of one line of each source row: bytes of both sides' rows at least. (Zen 4,
-// two threads, by vectors of a line, 500 to 1024 rows of elements of 8 and 16 bytes, against panels: 1.0 to 1.5 times as fast.
-// Granite Rapids, 500 to 1025 rows 1.0 to 1.5, pitches of powers of two 0.5 to 0.9; but against panels whose lines are asked for
-// Emerald Rapids is at 0.7 to 0.92.)
-constexpr std::int64_t kLeastWholeElement = 8;
-constexpr std::int64_t kLongWholeRow = 3072;
-constexpr std::int64_t kLongWholePitch = 2048;
-constexpr std::int64_t kWholeSetRows = 16;  // rows whose lines are looked for in one set
+}  // namespace
 
-// Lines of one set of a cache that a transpose may use: a set has 16, or 12 in some first-level caches.
-constexpr std::int64_t kSetLines = 12;
-
-// Of bytes, and of 2 bytes in aligned rows, whose lines are done with once they are written: their tiles take longer over each
-// line. (Zen 5, 1000 rows of the source, 1 to 4 MB: with 16 lines of one set tiles of bytes ran at 1.1 to 1.3 times the speed
-// of staged panels, of 2 bytes at 1.2, in rows that are not aligned at 0.75, of 4 bytes at 0.55 to 0.75; with 32, of bytes at
-// 0.65 to 0.75, of 2 bytes at 0.35 to 0.55.)
-constexpr std::int64_t kNarrowSetLines = 16;
-
-// Where the first-level cache has fewer ways a stage gains less: it is for tiles whose lines of both sides meet in sets; and by vectors
-// of a line for elements of 2 and 4 bytes of arrays up to so many bytes whose rows begin at different places of a line. (Zen 4, rows 16
-// bytes behind lines, GB/s by tiles and by way of a stage, two threads. Sides that meet: 1025x1025 elements of 2, 4 and 8 bytes 34 and
-// 41, 21 and 38, 22 and 24, by AVX2 24 and 49, 17 and 51, 36 and 35; of bytes 38 and 37, by AVX2 26 and 42. 1000x1000 of 4 bytes,
-// rows of the result 1022 to 1026 elements apart, 44 to 49 and 66 to 68, of 2 bytes 54 to 61 and 60 and 61; but 1024 apart 77 and 67,
-// 68 and 61. 1200x1200 bytes 2047 to 2049 apart 45 to 60 and 39 to 41.)
-constexpr std::int64_t kSmallSetLines = 8;
-constexpr std::int64_t kMostNarrow = 4;  // bytes of an element
-constexpr std::int64_t kMostStagedArray = 6 << 20;
-
-// Rows that begin inside a line, all at the same place of one: so many vectors of each are shifted onto the lines, at least. (16 bytes
-// behind a line. One thread, 16 KB to 2 MB: by vectors of a line rows of 192 to 512 bytes 1.2 to 1.75 times as fast, of 1600 2.0, of
-// two lines 0.83 to 1.05; by AVX2 rows of 128 bytes 1.1 to 1.3, longer ones 1.2 to 1.6.)
-constexpr std::int64_t kLeastShiftedVectors = 3;
-
-// A kernel call takes so many bytes at least, where rows of the destination are short. (Emerald Rapids, one thread, 80 to 256 KB
-// in the second-level cache, rows of 20 to 96 bytes, against 512 bytes of each source row: 1.08 times as fast by AVX2, 1.07 to
-// 1.13 by vectors of a line; larger calls level.)
-constexpr std::int64_t kLeastCallBytes = 8 << 10;
-
-// What is divided among threads, of so few tiles of destination rows that their number matters; and a part of all rows that is worth
-// smaller tiles.
-constexpr std::int64_t kLeastSharedBytes = 192 << 10;
-constexpr std::int64_t kFewTiles = 8;
-constexpr std::int64_t kClearlyFewer = 32;
-
-// Of a panel's source, which is read a line of each row at a time.
-constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
-
-// Bytes of a way of a cache, as small as any. A second-level one has 16 of them, a quarter of which is left for others; a
-// first-level one 12 where lines are looked for there.
-constexpr std::int64_t kFirstLevelWay = 4 * 1024;
-constexpr std::int64_t kSecondLevelWay = 64 * 1024;
-
-// How many rows with this pitch fit into a cache, one line each: a multiple of a large power of two leaves them few sets.
-std::int64_t rows_in_cache(std::int64_t pitch, std::int64_t way = kSecondLevelWay) {
-    const std::int64_t step = pitch & -pitch;
-    return kSetLines * std::max<std::int64_t>(1, way / std::max(step, kLine));
+bool TileTranspose::match(const Problem& problem) {
+    if (problem.innermost != Problem::Innermost::elements || itemsize > kMaxElement || !power_of_two(itemsize)) return false;
+    std::size_t inner = problem.source_loop(itemsize);
+    if (inner == problem.loops.size()) inner = problem.source_loop(-itemsize);  // reversed: walked from the end
+    return inner < problem.loops.size() && take_chains(problem, inner);
 }
 
-struct TileTranspose final : ChainedTranspose {
-    using ChainedTranspose::ChainedTranspose;
-
-    bool match(const Problem& problem) {
-        if (problem.innermost != Problem::Innermost::elements || itemsize > kMaxElement || !power_of_two(itemsize))
-            return false;
-        std::size_t inner = problem.source_loop(itemsize);
-        if (inner == problem.loops.size()) inner = problem.source_loop(-itemsize);  // reversed: walked from the end
-        return inner < problem.loops.size() && take_chains(problem, inner);
-    }
-    double cycles(std::int64_t columns, std::int64_t rows, const Kernels& kernels) const override {
-        return tile_cycles(columns, rows, itemsize, kernels);
-    }
-    double cost(const Problem& problem) const override {
-        const std::int64_t row = b.extent * itemsize;
-        const bool in_parts = a.extent * itemsize <= kShortStagedSource && a.extent * row > problem.context.unit_bytes;
-        const double staged = !stages_rows(problem) ? 0 : in_parts ? kPartsByte : kStagedByte;
-        return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense_rows()) + staged;
-    }
-    // Tiles that collect in a stage leave by long runs already.
-    double worth_of_blocks(StoreMode stores, const WorthOfBlocks& worth) const override {
-        if (stores == StoreMode::staged) return std::numeric_limits<double>::infinity();
-        if (stores == StoreMode::cached) return worth.cached;
-        const bool short_rows = a.extent * itemsize <= kBlockedSourceRow;
-        if (by_lines) return short_rows ? worth.short_lines : worth.lines;
-        return short_rows ? worth.short_tiles : worth.tiles;
-    }
-    std::int64_t b_tiles() const override { return b.tiles() + (shifts_to_lines ? 1 : 0); }
-    void run(const Call& call) const noexcept override;
-    void unstage(const Kernels& kernels, const std::byte* stage, std::byte* dst, std::int64_t bytes,
-                 const std::byte* next) const noexcept override;
-    std::size_t memory() const override { return ChainedTranspose::memory() + heap_bytes(block_lines); }
-    StrategyWords describe() const override {
-        const std::string remark = !block_lines.empty()
-                                       ? "source in blocks of " + std::to_string(kBlockLines * kLine) + " B of each row"
-                                   : row_group != 0  ? "source rows in groups of " + std::to_string(row_group)
-                                   : shifts_to_lines ? "destination rows from their first lines on"
-                                                     : "";
-        return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows", remark};
-    }
-
-    bool by_lines = false;  // each line of the destination is stored once, by way of a stage
-    bool whole_lines = false;  // and its rows begin and end with lines
-    // Where the source's rows lie in few sets of the caches, kBlockLines lines of each row of a tile are read, then the next;
-    // meanwhile those of the next such block are asked for, row after row. The offsets of the lines of a part of it.
-    std::vector<std::int64_t> block_lines;
-    std::int64_t row_group = 0;  // staged: so many source rows per kernel call; 0: all of a tile
-    // The destination's rows start inside a line, all at the same place: tiles are shifted so that
-    // all but the first start with a line, and there may be one more.
-    bool shifts_to_lines = false;
-    // The source's rows start inside a line, all at the same place: tiles of columns but the first begin with lines, and that one
-    // has also what comes before the first line.
-    bool begins_with_lines = false;
-    // In the second-level cache, too, lines are asked for; but not where vectors are lines, of bytes and of 2 bytes, whose tiles take
-    // longer over each. (Emerald Rapids, 30 KB to 1 MB: such tiles 0.77 to 0.92 times as fast if they are, of wider elements 1.0 to
-    // 1.45, and where vectors lie in two lines 1.0 to 1.9.)
-    bool claims_near = false;
-
-protected:
-    StoreMode size(const Problem& problem) override;
-    std::int64_t rows_behind() const override { return by_lines ? kLine : 0; }
-    std::int64_t columns_before() const override { return begins_with_lines ? kLine / itemsize : 0; }
-
-private:
-    // All distances between rows of the destination, or-ed; those of a chain once its table is there.
-    std::int64_t row_phases(const Problem& problem) const {
-        std::int64_t phases = a.dst_stride;
-        for (const std::int64_t offset : dst_rows) phases |= offset;
-        for (std::size_t k = 0; k < problem.loops.size(); ++k) {
-            if (!takes(k)) phases |= problem.loops[k].table ? 1 : problem.loops[k].dst_stride;
-        }
-        return phases;
-    }
-    bool rows_begin_lines(const Problem& problem) const {
-        return (row_phases(problem) | problem.context.dst_alignment | problem.context.dst_offset) % kLine == 0;
-    }
-    // What a kernel call covers: a tile, or columns of one.
-    struct Tile {
-        const std::byte* src;
-        const std::int64_t* src_rows;
-        std::byte* dst;
-        const std::int64_t* dst_rows;
-        std::int64_t columns;
-        std::int64_t rows;
-        KernelStores stores;  // of tiles
-        RowsAhead ahead;
-        const std::byte* next;  // the next unit's source
-    };
-    [[gnu::always_inline]] inline void run_tile(const Call& call, const Tile& tile) const noexcept;
-    [[gnu::noinline]] void run_first(const Call& call, Tile tile, std::int64_t before) const noexcept;
-    void run_blocks(const Call& call, const Tile& tile) const noexcept;
-    StoreMode choose_tiles(const Problem& problem);
-    // Bytes between the first two rows of the source.
-    std::int64_t first_pitch() const { return std::abs(b_chained ? src_rows[1] - src_rows[0] : b.src_stride); }
-    // Do rows of the destination follow each other?
-    bool dense_rows() const { return !a_chained && a.dst_stride == b.extent * itemsize; }
-    // Do tiles of short rows collect in the stage?
-    bool stages_rows(const Problem& problem) const;
-    std::int64_t grouped_run(std::int64_t row, const Kernels& kernels) const;
-    std::int64_t panel_to_stream(std::int64_t row, const PlanContext& context, bool lines) const;
-    std::int64_t shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const;
-    bool tile_loses_lines(bool aligned) const;
-    bool panel_loses_lines(std::int64_t rows) const;
-    bool sides_meet() const;
-    bool stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const;
-    bool splits_lines(const Problem& problem, bool lines) const;
-    bool writes_whole_rows(const Problem& problem, bool lines) const;
-};
-
-// Bytes that a staged unit reads along each source row where it reads them by groups; 0 where it does not. A line of every
-// row at a time is as good, and needs less of a stage, unless each row has a page to itself and there are more rows than
-// the first-level TLB has entries, or they share few cache sets. (Zen 5, 65 to 250 rows of elements of 4 bytes and more,
-// 40 to 800 MB: by groups 0.7 to 1.06 of the time from a pitch of 2 MB on, more at 1.0 to 1.3 MB, more of narrower elements,
-// whose tiles are 32 rows and more, and more by vectors of half a line.)
-std::int64_t TileTranspose::grouped_run(std::int64_t row, const Kernels& kernels) const {
-    if (b.extent <= kManyRows || itemsize < 4 || kernels.vector_bytes < kLine) return 0;
-    const std::int64_t pitch = first_pitch();
-    if (pitch < kHugePage && rows_in_cache(pitch) >= b.extent) return 0;
-    for (std::int64_t run = kMostGroupedRun; run >= kLeastGroupedRun; run /= 2) {
-        if (run / itemsize * row <= kMaxGroupedBytes) return run;
-    }
-    return 0;
+double TileTranspose::cycles(std::int64_t columns, std::int64_t rows, const Kernels& kernels) const {
+    return tile_cycles(columns, rows, itemsize, kernels);
 }
 
-// As many panels of `most` bytes as a row needs, of as many lines each.
-std::int64_t even_panel(std::int64_t row, std::int64_t most) { return (even_tile(row, most) + kLine - 1) / kLine * kLine; }
-
-// Bytes of each destination row that a unit streams: as many as the caches hold source rows for, too, but for rows of few panels.
-// Shorter vectors come back for the other part of a line, which should be in the first-level cache. (Where source rows are 2 MiB and
-// more apart, longer panels of elements of 4 and 8 bytes than 128 were 1.03 to 1.5 times as fast in 14 chains, and level in 9 matrices.)
-std::int64_t TileTranspose::panel_to_stream(std::int64_t row, const PlanContext& context, bool lines) const {
-    const Processor& processor = *context.processor;
-    if (processor.followed_pages == 0) {
-        const bool is_short = row <= kShortPanelRow || a.extent * itemsize <= kShortSourceRow;
-        return is_short && lines ? kSmallPanelBytes : processor.panel_bytes;
-    }
-    const bool halves = context.kernels->vector_bytes < kLine;
-    // Less than a line of each source row is no stream: as few panels as may be. (Emerald Rapids, two threads, against what follows,
-    // 22 shapes of 20 to 90 MB: 1.0 to 1.3 times as fast, 1.09 in the mean.)
-    if (a.extent * itemsize < kLine) return even_panel(row, lines && !halves ? kMaxPanelBytes : kUnevenPanelBytes);
-    const std::int64_t held = rows_in_cache(pitches(), halves ? kFirstLevelWay : kSecondLevelWay);
-    const auto pages_of = [&](std::int64_t rows) {
-        std::int64_t apart = 0;  // bytes between rows; a page where each has one to itself
-        for (std::int64_t j = 1; j < rows; ++j) {
-            const auto at = static_cast<std::size_t>(j);
-            apart += std::min(std::abs(b_chained ? src_rows[at] - src_rows[at - 1] : b.src_stride), kPage);
-        }
-        return apart / kPage + 1;
-    };
-    const auto followed = std::find_if(kFollowedPanels.begin(), kFollowedPanels.end(), [&](std::int64_t bytes) {
-        const std::int64_t rows = std::min(b.extent, bytes / itemsize);
-        const bool bounded = bytes == kMaxPanelBytes && rows > kFewRows;
-        return rows <= held && pages_of(rows) <= (bounded ? kFewPages : processor.followed_pages);
-    });
-    const std::int64_t other = !lines && processor.panel_bytes / itemsize <= held ? processor.panel_bytes : kSmallPanelBytes;
-    const std::int64_t panel = followed != kFollowedPanels.end() ? *followed : other;
-    const std::int64_t panels = row / panel;
-    if (panels == 0 || panels >= kFewPanels) return panel;
-    const std::int64_t longer = even_panel(row, (row + panels - 1) / panels);
-    return longer <= kUnevenPanelBytes ? longer : panel;
-}
-
-// Does the first-level cache lose lines that a tile of vectors of a line writes before the next tile of their rows comes? Then
-// panels are staged, and each line stored once. (Not by shorter vectors, which share lines anyway: it takes them 2.5 times the
-// instructions.)
-bool TileTranspose::tile_loses_lines(bool aligned) const {
-    const std::int64_t room = itemsize == 1 || (itemsize == 2 && aligned) ? kNarrowSetLines : kSetLines;
-    return lines_in_one_set(std::abs(a.dst_stride), kLine / itemsize, aligned) > room;
-}
-
-// And lines of a panel's source that came without being asked for, with those before them? A stage reads them together. (Zen 5,
-// 1 to 8 MB, 64 rows of elements of 8 bytes: with all in one set 1.2 to 1.6 times the speed of tiles, with 32 of them 0.65;
-// elements of 4 and 16 bytes level or slower, and rows of the destination that begin at different places of a line 0.75.)
-bool TileTranspose::panel_loses_lines(std::int64_t rows) const {
-    return itemsize == 8 && !b_chained && lines_in_one_set(std::abs(b.src_stride), rows, true) > kSourceSetLines;
-}
-
-// Does a tile read and write lines of the same sets, more than these have ways? Where a step along either side's rows moves both
-// alike within a page, it does so all along.
-bool TileTranspose::sides_meet() const {
-    const std::int64_t side = kLine / itemsize;
-    if (a_chained || b_chained || (b.src_stride - itemsize) % kPage * side % kPage != 0 ||
-        (a.dst_stride - itemsize) % kPage * side % kPage != 0)
-        return false;
-    return lines_in_one_set(b.src_stride, side, false) + lines_in_one_set(a.dst_stride, side, false) > kSmallSetLines;
-}
-
-// Rows that begin at one place of a line: do vectors lie in two, unless they begin with the row's first line?
-bool TileTranspose::splits_lines(const Problem& problem, bool lines) const {
-    const std::int64_t vector_bytes = problem.context.kernels->vector_bytes;
-    const std::int64_t place = problem.context.dst_alignment | problem.context.dst_offset;
-    const std::int64_t least = std::max(kLine, kLeastShiftedVectors * vector_bytes);
-    return lines && place % vector_bytes != 0 && b.extent * itemsize >= least;
-}
-
-// In the caches: is each line of the destination stored once, by way of a stage? (Emerald Rapids, against tiles whose lines are asked
-// for, pitches of powers of two and rows that begin anywhere included: two threads, 3 to 16 MB, 0.7 to 0.95 of their speed; 40 KB
-// to 1 MB 0.6 to 1.03.)
-bool TileTranspose::stages_lines(const Problem& problem, bool lines, bool aligned, std::int64_t panel_rows) const {
-    const PlanContext& context = problem.context;
-    const bool by_line = context.kernels->vector_bytes == kLine;
-    if (context.claims || a_chained || b.extent * itemsize < 1024) return false;
-    if (!context.processor->small_first_level)
-        return by_line && (tile_loses_lines(aligned) || (lines && panel_loses_lines(std::min(b.extent, panel_rows))));
-    if (sides_meet()) return by_line || itemsize <= kMostNarrow;
-    return by_line && !lines && itemsize > 1 && itemsize <= kMostNarrow && a.extent * b.extent * itemsize <= kMostStagedArray &&
-           tile_loses_lines(aligned);
-}
-
-// Are whole rows of the destination written, a line of each source row at a time? They are few streams then.
-bool TileTranspose::writes_whole_rows(const Problem& problem, bool lines) const {
-    const bool wanted = problem.context.processor->small_first_level && problem.context.kernels->vector_bytes == kLine &&
-                        !sides_meet();
-    return wanted && !problem.context.near && itemsize >= kLeastWholeElement && !a_chained && !b_chained &&
-           b.extent * itemsize >= kLongWholeRow && std::abs(b.src_stride) >= kLongWholePitch &&
-           !(lines && (lines_in_one_set(std::abs(a.dst_stride), kWholeSetRows, true) > kSetLines ||
-                       panel_loses_lines(std::min(b.extent, kPanelBytes / itemsize))));
-}
-
-StoreMode TileTranspose::size(const Problem& problem) {
-    const StoreMode stores = choose_tiles(problem);
-    claims_near = itemsize > 2 || problem.kernels().vector_bytes < kLine || !(shifts_to_lines || rows_begin_lines(problem));
-    begins_with_lines = stores != StoreMode::staged && pitches() % kLine == 0 && a.extent * itemsize >= kLongColumns;
-    return stores;
-}
-
-bool TileTranspose::stages_rows(const Problem& problem) const {
-    const PlanContext& context = problem.context;
+double TileTranspose::cost(const Problem& problem) const {
     const std::int64_t row = b.extent * itemsize;
-    if (!context.large || !dense_rows() || row > kMaxStagedRowBytes) return false;
-    // Rows of one line that shorter vectors write in parts: as many lines are open as a tile has rows. (Zen 4, AVX2, 25088
-    // matrices of 32 rows of 15 elements of 2 bytes: 4.6 ms, staged 1.3.)
-    const bool by_halves = context.kernels->vector_bytes < kLine && row == kLine &&
-                           context.kernels->vector_bytes / itemsize > context.processor->open_lines;
-    return by_halves || !rows_begin_lines(problem);
+    const bool in_parts = a.extent * itemsize <= kShortStagedSource && a.extent * row > problem.context.unit_bytes;
+    const double staged = !stages_rows(problem) ? 0 : in_parts ? kPartsByte : kStagedByte;
+    return ChainedTranspose::cost(problem) + scatter_cost(problem, row >= 2 * kLine || dense_rows()) + staged;
 }
 
-// `most` rows of the destination, or so many fewer that two threads have about as many of them each: where they share rows, both
-// write the same lines at the same time.
-std::int64_t TileTranspose::shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const {
-    if (!problem.context.alone || a.extent >= kFewTiles * most) return most;
-    std::int64_t outer = 1;
-    for (std::size_t k = 0; k < problem.loops.size(); ++k) {
-        if (takes(k)) continue;
-        if (problem.loops[k].extent >= kFewTiles) return most;
-        outer *= problem.loops[k].extent;
-    }
-    const std::int64_t rows = outer * a.extent;
-    if (outer >= kFewTiles || b.extent * itemsize < kLeastSharedBytes / rows) return most;
-    // Rows of the thread that has more; all of them where both write some.
-    const std::int64_t of_rows = b_tiles();
-    const auto share = [&](std::int64_t tile) {
-        const std::int64_t tiles = (a.extent + tile - 1) / tile;
-        const std::int64_t half = begin_of_share(outer * tiles * of_rows, of_rows, 1, 2);
-        if (half % of_rows != 0) return rows;
-        const std::int64_t first = half / of_rows / tiles * a.extent + half / of_rows % tiles * tile;
-        return std::max(first, rows - first);
-    };
-    std::int64_t best = most;
-    for (std::int64_t tiles = 2; tiles <= kFewTiles; ++tiles) {
-        const std::int64_t tile = (a.extent + tiles * step - 1) / (tiles * step) * step;
-        if (tile < most && share(tile) + rows / kClearlyFewer < share(best)) best = tile;
-    }
-    return best;
+// Tiles that collect in a stage leave by long runs already.
+double TileTranspose::worth_of_blocks(StoreMode stores, const WorthOfBlocks& worth) const {
+    if (stores == StoreMode::staged) return std::numeric_limits<double>::infinity();
+    if (stores == StoreMode::cached) return worth.cached;
+    const bool short_rows = a.extent * itemsize <= kBlockedSourceRow;
+    if (by_lines) return short_rows ? worth.short_lines : worth.lines;
+    return short_rows ? worth.short_tiles : worth.tiles;
 }
 
-StoreMode TileTranspose::choose_tiles(const Problem& problem) {
-    const PlanContext& context = problem.context;
-    const std::int64_t side = context.kernels->vector_bytes / itemsize;
-    const std::int64_t row = b.extent * itemsize;  // contiguous bytes of a destination row
-    const std::int64_t asked = context.variant.panel / kLine * kLine;
-    const auto panel = [&](std::int64_t bytes) { return std::max(side, bytes / itemsize); };
-    // Rows that all start at the same place of a line let tiles be shifted onto the lines.
-    const bool lines = row_phases(problem) % kLine == 0 && (context.dst_alignment | context.dst_offset) % itemsize == 0;
-    const bool aligned = rows_begin_lines(problem);
-    if (stages_rows(problem)) {
-        b.tile = b.extent;
-        if (const std::int64_t run = grouped_run(row, *context.kernels); run != 0) {
-            row_group = kRowGroup;
-            a.tile = std::min(a.extent, run / itemsize);
-            return StoreMode::staged;
-        }
-        // Of each source row a line at least, if there is room: shorter vectors would read it twice. (Emerald Rapids, AVX2, 25 to
-        // 60 MB, rows of 130 to 250 elements of 1 to 8 bytes: 1.1 to 1.25 times as fast as half a line; 300 to 500 bytes, of
-        // which a line of each would need more room, not staged at all: 0.7 to 0.8.)
-        const std::int64_t of_line = std::max(side, kLine / itemsize);
-        a.tile = std::min(a.extent, steps_for(context.unit_bytes, row, of_line * row <= kMaxUnitBytes ? of_line : side));
-        if (a.tile * row <= kMaxUnitBytes) return StoreMode::staged;
-    }
-    // Rows of one line are worth streaming where they follow each other.
-    if (context.large && (row >= 2 * kLine || (row == kLine && aligned && dense_rows()))) {
-        const std::int64_t rows = rows_in_cache(pitches());
-        const std::int64_t line = std::max<std::int64_t>(1, kLine / itemsize);
-        const std::int64_t chosen = asked != 0 ? asked : panel_to_stream(row, context, lines);
-        const std::int64_t wanted = panel(lines ? chosen : std::min(chosen, kUnevenPanelBytes));
-        a.tile = std::min(a.extent, panel(4096));
-        // A tile of bytes is one line of each row of the destination, and such lines leave slowly: panels are staged.
-        if (itemsize == 1 && context.processor->stages_bytes && aligned && row >= 2 * kLine && rows > kSetLines) {
-            by_lines = whole_lines = true;
-            b.tile = std::min({b.extent, wanted, kBytePanelBytes});
-            return StoreMode::nontemporal;
-        }
-        // By shorter vectors a line of each of a tile's rows is open until the next tile writes its other part.
-        if (context.kernels->vector_bytes < kLine && side > context.processor->open_lines && row >= 2 * kLine) {
-            by_lines = true;
-            whole_lines = aligned;
-            b.tile = std::min({b.extent, wanted, panel(kUnevenPanelBytes)});
-            return StoreMode::nontemporal;
-        }
-        const bool blocks = context.processor->reads_row_blocks && lines && rows < std::min(wanted, b.extent) && !b_chained &&
-                            asked == 0 && !context.near && a.extent * itemsize >= 2 * kBlockLines * kLine &&
-                            wanted % kBlockLines == 0;
-        b.tile = std::min({b.extent, wanted, blocks ? wanted : std::max(rows / line * line, line)});
-        // To the last byte of a line: of rows that begin inside a line the first one came with the block before.
-        for (std::int64_t j = 0; blocks && j < b.tile; ++j) {
-            block_lines.push_back(j / kBlockLines * b.src_stride + j % kBlockLines * kLine + kLine - 1);
-        }
-        by_lines = !lines;
-        shifts_to_lines = lines && !aligned;
-        return StoreMode::nontemporal;
-    }
-    if (asked == 0 && writes_whole_rows(problem, lines)) {
-        a.tile = std::min(a.extent, kLine / itemsize);
-        b.tile = b.extent;
-        shifts_to_lines = splits_lines(problem, lines);
-        return StoreMode::cached;
-    }
-    by_lines = stages_lines(problem, lines, aligned, panel(asked == 0 ? kPanelBytes : asked));
-    whole_lines = by_lines && aligned;
-    shifts_to_lines = !by_lines && splits_lines(problem, lines);
-    const std::int64_t step = std::max(side, kLine / itemsize);
-    // Shorter vectors come back for the other part of a line.
-    const bool comes_back = !by_lines && context.processor->small_first_level && context.kernels->vector_bytes < kLine;
-    const std::int64_t chosen = asked != 0 ? asked : comes_back ? std::min(kPanelBytes, kHeldRows * itemsize) : kPanelBytes;
-    const std::int64_t staged = std::min(chosen, aligned ? kMaxPanelBytes : kUnevenPanelBytes);
-    const auto tile_of = [&](std::int64_t extent, std::int64_t most) {
-        return by_lines ? std::min(extent, most) : level_tile(extent, most, step);
-    };
-    b.tile = tile_of(b.extent, panel(by_lines ? staged : chosen));
-    const std::int64_t most = std::max(panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, step));
-    a.tile = shared_tile(problem, tile_of(a.extent, most), step);
-    return StoreMode::cached;
+StrategyWords TileTranspose::describe() const {
+    const std::string remark = !block_lines.empty()
+                                   ? "source in blocks of " + std::to_string(kBlockLines * kLine) + " B of each row"
+                               : row_group != 0  ? "source rows in groups of " + std::to_string(row_group)
+                               : shifts_to_lines ? "destination rows from their first lines on"
+                                                 : "";
+    return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows", remark};
 }
 
 void TileTranspose::run_tile(const Call& call, const Tile& tile) const noexcept {
@@ -567,8 +168,6 @@ void TileTranspose::unstage(const Kernels& kernels, const std::byte* stage, std:
         bytes -= now;
     }
 }
-
-}  // namespace
 
 std::unique_ptr<Strategy> match_tile_transpose(const Problem& problem) { return matched<TileTranspose>(problem); }
 
