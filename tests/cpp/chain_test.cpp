@@ -9,6 +9,7 @@
 
 #include "chain/chain.hpp"
 #include "chain/fold.hpp"
+#include "plan/program.hpp"
 #include "test.hpp"
 #include "runtime/error.hpp"
 

@@ -7,6 +7,7 @@
 #include "guarded_source.hpp"
 #include "nest_text.hpp"
 #include "plan/canonical.hpp"
+#include "plan/program.hpp"
 #include "runtime/cpu.hpp"
 #include "test.hpp"
 

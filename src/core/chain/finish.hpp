@@ -7,7 +7,7 @@
 
 #include "view/mosaic.hpp"
 #include "chain/step.hpp"
-#include "plan/program.hpp"
+#include "plan/transfer.hpp"
 
 namespace dnnmove::chain {
 

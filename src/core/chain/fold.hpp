@@ -9,7 +9,7 @@
 
 #include "chain/chain.hpp"
 #include "view/mosaic.hpp"
-#include "plan/program.hpp"
+#include "plan/transfer.hpp"
 
 namespace dnnmove::chain {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "layout/layout.hpp"
-#include "plan/program.hpp"
+#include "plan/transfer.hpp"
 
 namespace dnnmove {
 

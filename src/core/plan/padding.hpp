@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plan/program.hpp"
+#include "plan/transfer.hpp"
 
 namespace dnnmove {
 

@@ -8,38 +8,10 @@
 #include <vector>
 
 #include "kernels/contract.hpp"
+#include "plan/context.hpp"
 #include "plan/nest.hpp"
-#include "plan/processor.hpp"
-#include "plan/variant.hpp"
 
 namespace dnnmove {
-
-// What decides a plan besides the nest.
-struct PlanContext {
-    const Kernels* kernels;
-    bool large;                  // the program's data would fill most of the last-level cache
-    bool near;                   // they fit into the second-level caches
-    std::int64_t dst_alignment;  // of every destination base: a power of two, at most 64 bytes
-    std::int64_t dst_offset;     // of this nest, bytes
-    std::int64_t unit_bytes = 4096;  // of a staged unit: less where many nests share a source
-    // Transposes go past the caches where the data are large, gathers beyond the cache; streams, records and fills, which
-    // ordinary stores suit best, where they are far beyond it, as do short rows by way of a stage; other rows where the
-    // processor says.
-    bool beyond_cache = false;  // source and destination do not fit into the last-level cache
-    bool far_beyond_cache = false;  // nor would a fair part of them
-    bool stream_rows = false;
-    Variant variant = {};  // where a measurement has overruled the planner
-    const Processor* processor = &kManyStreams;
-    // Nests of the same loops that lie side by side in the rows of one source: where the first of them begins, and how
-    // much of a row they read together.
-    std::int64_t side_by_side_from = 0;  // bytes
-    std::int64_t side_by_side_bytes = 0;  // 0: a nest by itself
-    bool claims = false;  // ordinary stores: kernels ask for the lines of the destination
-    bool alone = false;  // the nest is all of a program: threads divide it among themselves
-    bool far_source = false;  // the source comes from beyond the caches, though the destination lies in one
-
-    bool reads_far() const { return beyond_cache || far_source; }
-};
 
 // Canonical loops, the last one innermost in the destination, around an element. Refers to what it is made of.
 struct Problem {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "plan/costs.hpp"
 #include "plan/problem.hpp"
@@ -13,6 +14,7 @@ namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kMinRecords = 64;
+constexpr std::int64_t kFewSources = 16;  // records are split off together
 // Fields so wide, in bytes on average, are as well copied one by one, where whole lines do not help: beyond the caches, in
 // them, and in them from records of which a processor fetches the next ones ahead.
 constexpr std::int64_t kWideField = 192;
@@ -28,14 +30,17 @@ constexpr double kNever = std::numeric_limits<double>::max();
 constexpr std::int64_t kFieldRunBytes = 1024;  // worth writing of one field before the next
 
 // Is this the nest of a field: split off records, or joined to some?
-bool is_field(const Transfer& transfer, bool split) {
-    const Nest& nest = transfer.nest;
-    if (transfer.src < 0 || transfer.repeat.count > 1 || nest.itemsize == 0 || nest.loops.size() != 1 || nest.loops[0].table)
-        return false;
+bool is_field(const Nest& nest, bool split) {
+    if (nest.itemsize == 0 || nest.loops.size() != 1 || nest.loops[0].table) return false;
     const Loop& loop = nest.loops[0];
     const std::int64_t pitch = split ? loop.src_stride : loop.dst_stride;
-    return (split ? loop.dst_stride : loop.src_stride) == nest.itemsize && pitch > nest.itemsize &&
-           pitch <= Records::kMaxPitch && loop.extent >= kMinRecords;
+    return (split ? loop.dst_stride : loop.src_stride) == nest.itemsize && pitch > nest.itemsize && pitch <= Records::kMaxPitch;
+}
+
+// Is it one that is worth taking?
+bool is_field(const Transfer& transfer, bool split) {
+    return transfer.src >= 0 && !transfer.repeats() && is_field(transfer.nest, split) &&
+           transfer.nest.loops[0].extent >= kMinRecords;
 }
 
 bool same_records(const Transfer& a, const Transfer& b, bool split) {
@@ -81,6 +86,29 @@ double grouped_cycles(const std::vector<std::int64_t>& widths, const std::vector
 }
 
 }  // namespace
+
+std::vector<Transfer> with_fields_apart(std::vector<Transfer> transfers) {
+    const auto apart = [](const Transfer& transfer) {
+        return transfer.repeats() &&
+               (is_field(transfer.nest, false) || (transfer.repeat.count <= kFewSources && is_field(transfer.nest, true)));
+    };
+    if (std::none_of(transfers.begin(), transfers.end(), apart)) return transfers;
+    std::vector<Transfer> all;
+    for (Transfer& transfer : transfers) {
+        if (!apart(transfer)) {
+            all.push_back(std::move(transfer));
+            continue;
+        }
+        const Transfer::Repeat repeat = std::exchange(transfer.repeat, {});
+        for (std::int64_t k = 0; k < repeat.count; ++k) {
+            Transfer& one = all.emplace_back(transfer);
+            one.src += static_cast<int>(k * repeat.src_step);
+            one.nest.src_offset += k * repeat.src_pitch;
+            one.nest.dst_offset += k * repeat.dst_pitch;
+        }
+    }
+    return all;
+}
 
 std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std::vector<bool>& taken,
                                      const PlanContext& context) {

@@ -14,9 +14,13 @@
 
 #include "plan/exchange_table.hpp"
 #include "plan/problem.hpp"
-#include "plan/program.hpp"
+#include "plan/transfer.hpp"
 
 namespace dnnmove {
+
+// Transfers of several sources that Records may take together, as transfers of their own: joined to records, any number of them;
+// split off, of a few sources only, since records of each are planned by themselves.
+std::vector<Transfer> with_fields_apart(std::vector<Transfer> transfers);
 
 class Records {
 public:
@@ -55,7 +59,7 @@ private:
         std::int64_t begin;
         std::int64_t count;
     };
-    static constexpr std::size_t kMaxGroup = 256;        // fields
+    static constexpr std::size_t kMaxGroup = 256;  // fields
     static constexpr std::int64_t kStageBytes = 48 * 1024;  // of records, collected before they are streamed
     struct Stages {
         alignas(kLine) std::byte bytes[2][kStageBytes + 2 * kLine];
@@ -79,14 +83,14 @@ private:
 
     const Kernels* kernels_ = nullptr;
     bool split_ = true;
-    bool streams_ = false;     // stores bypass the caches
-    bool prefetch_ = false;    // the records exceed the caches nearby
-    bool claims_ = false;      // see PlanContext
-    bool stages_ = false;      // records are made in a stage and streamed
-    int buffer_ = 0;           // of the records
-    std::int64_t pitch_ = 0;   // bytes from record to record
+    bool streams_ = false;  // stores bypass the caches
+    bool prefetch_ = false;  // the records exceed the caches nearby
+    bool claims_ = false;  // see PlanContext
+    bool stages_ = false;  // records are made in a stage and streamed
+    int buffer_ = 0;  // of the records
+    std::int64_t pitch_ = 0;  // bytes from record to record
     std::int64_t records_ = 0;
-    std::int64_t slab_ = 1;    // records; the last slab of an exchange has the remainder too
+    std::int64_t slab_ = 1;  // records; the last slab of an exchange has the remainder too
     std::int64_t units_ = 1;
     std::vector<Field> fields_;  // in the order of the record
     std::vector<Group> groups_;

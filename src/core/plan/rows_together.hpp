@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plan/problem.hpp"
-#include "plan/program.hpp"
+#include "plan/transfer.hpp"
 
 namespace dnnmove {
 

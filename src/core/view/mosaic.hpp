@@ -8,7 +8,7 @@
 
 #include "array/dims.hpp"
 #include "plan/nest.hpp"
-#include "plan/program.hpp"
+#include "plan/transfer.hpp"
 #include "view/pool.hpp"
 #include "view/positions.hpp"
 
