@@ -1,6 +1,7 @@
 """The OpenVINO operations as primitives: Desc -> primitive -> call or execute."""
 
 import inspect
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -85,6 +86,67 @@ def test_split():
         prim(X, out=outs[:1])
     nothing = dm.VariadicSplit(dm.VariadicSplit.Desc(dm.MemoryDesc((0, 3), "f4"), 0, []))
     assert nothing(np.zeros((0, 3), "f4")) == ()
+
+
+def test_parameters():
+    shuffled = dm.ShuffleChannels.Desc(MD, -1, 3)
+    assert (shuffled.axis, shuffled.group) == (1, 3)
+    assert dm.Transpose.Desc(MD).input_order == (1, 0)
+    assert dm.Transpose.Desc(dm.MemoryDesc((2, 3, 4), "u1"), [0, -1, 1]).input_order == (0, 2, 1)
+    assert dm.Transpose.Desc(dm.MemoryDesc((), "u1")).input_order == ()
+    split = dm.VariadicSplit.Desc(MD, -1, [2, -1])
+    assert (split.axis, split.split_lengths) == (1, (2, 4))
+    assert dm.VariadicSplit.Desc(dm.MemoryDesc((0, 3), "f4"), 0, []).split_lengths == ()
+    spread = dm.Broadcast.Desc(MD, [2, 4, 1], mode="BIDIRECTIONAL")
+    assert (spread.target_shape, spread.axes_mapping, spread.mode) == ((2, 4, 1), None, "bidirectional")
+    assert spread.dst_desc.dims == (2, 4, 6)
+    assert dm.Broadcast.Desc(MD, (4, 2, 6), [0, 2], "explicit").axes_mapping == (0, 2)
+    assert dm.Broadcast.Desc(MD, (4, 6)).mode == "numpy"
+
+
+FORWARD = dm.PropKind.forward_training
+SCALES = [1.0] * 5 + [float("nan")]
+# Of one problem, however it is written; and others.
+SAME = [
+    (lambda: dm.ShuffleForward.Desc(FORWARD, MD, 1, 3), lambda: dm.ShuffleForward.Desc(FORWARD, MD, -1, 3)),
+    (lambda: dm.ShuffleBackward.Desc(MD, 1, 3), lambda: dm.ShuffleBackward.Desc(MD, -1, 3)),
+    (lambda: dm.ShuffleChannels.Desc(MD, 1, 3), lambda: dm.ShuffleChannels.Desc(MD, -1, 3)),
+    (lambda: dm.Transpose.Desc(MD), lambda: dm.Transpose.Desc(MD, (-1, 0))),
+    (lambda: dm.VariadicSplit.Desc(MD, 1, [2, 4]), lambda: dm.VariadicSplit.Desc(MD, -1, (2, -1))),
+    (lambda: dm.Broadcast.Desc(MD, (2, 4, 6)), lambda: dm.Broadcast.Desc(MD, [2, 4, 6], None, "NumPy")),
+    (lambda: dm.Reorder.Desc(MD, MD, 2), lambda: dm.Reorder.Desc(MD, MD, 2.0, axis=0)),
+    (lambda: dm.Reorder.Desc(MD, MD, SCALES), lambda: dm.Reorder.Desc(MD, MD, np.array(SCALES), -1)),
+]
+OTHERS = [
+    lambda: dm.ShuffleForward.Desc(dm.PropKind.forward_inference, MD, 1, 3),
+    lambda: dm.ShuffleForward.Desc(FORWARD, MD, 1, 2),
+    lambda: dm.ShuffleForward.Desc(FORWARD, MD, 1, 3, tune=True),
+    lambda: dm.ShuffleBackward.Desc(MD, 0, 2),
+    lambda: dm.ShuffleChannels.Desc(MD, 1, 2),
+    lambda: dm.ShuffleChannels.Desc(dm.MemoryDesc((4, 6), "i4"), 1, 3),
+    lambda: dm.Transpose.Desc(MD, (0, 1)),
+    lambda: dm.Transpose.Desc(MD, tune=True),
+    lambda: dm.VariadicSplit.Desc(MD, 1, [4, 2]),
+    lambda: dm.VariadicSplit.Desc(MD, 0, [2, 2]),
+    lambda: dm.Broadcast.Desc(MD, (2, 4, 6), mode="bidirectional"),
+    lambda: dm.Broadcast.Desc(MD, (3, 4, 6)),
+    lambda: dm.Reorder.Desc(MD, MD),
+    lambda: dm.Reorder.Desc(MD, MD, 3),
+    lambda: MD,
+    lambda: "Transpose",
+]
+
+
+def test_descriptors_compare_by_their_problems():
+    problems = [make() for pair in SAME for make in pair]
+    assert len(set(problems)) == len(SAME)
+    for one, other in zip(problems[::2], problems[1::2], strict=True):
+        assert one == other
+        assert hash(one) == hash(other)
+        assert pickle.loads(pickle.dumps(one)) == one
+    others = [make() for make in OTHERS]
+    assert len({*problems, *others}) == len(SAME) + len(OTHERS)
+    assert not any(one == other for one in problems for other in others)
 
 
 def test_names_in_errors():

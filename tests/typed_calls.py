@@ -40,3 +40,7 @@ def calls() -> None:
     assert_type(spread(x, out=memory), dm.Memory)
     assert_type(dm.Reorder(dm.Reorder.Desc(desc, dm.MemoryDesc((2, 3, 4), "int8")))(x), npt.NDArray[Any])
     _, _, _ = dm.Transpose(dm.Transpose.Desc(desc))(x).shape
+    assert_type(dm.Transpose.Desc(desc).input_order, tuple[int, ...])
+    # Axes are integers of any kind.
+    dm.permute_dims(x, np.array([2, 0, 1]))
+    dm.unstack(x, np.array(1))

@@ -14,6 +14,7 @@
 #include "ops/ops.hpp"
 #include "primitives/plan_executable.hpp"
 #include "primitives/primitive.hpp"
+#include "python/compared.hpp"
 #include "python/errors.hpp"
 #include "python/html.hpp"
 #include "python/initialized.hpp"
@@ -36,7 +37,7 @@ struct Desc {
     using InitializedOnly = void;
     MemoryDesc src;
     std::vector<MemoryDesc> dsts;
-    Dims parameters;
+    Dims parameters;        // as plan_operation takes them
     std::string arguments;  // for repr: ", axis=1, group=2"
     py::tuple given;        // what it is made from again: the descriptor and the positional arguments
     bool tune = false;
@@ -84,6 +85,46 @@ Desc<kOp> make_desc(const py::object& data, Dims parameters, std::string argumen
     return desc;
 }
 
+// The parameters as one problem has them, however they were given: axes are non-negative, an order or lengths that were left out
+// are there.
+
+template <Op kOp>
+std::int64_t axis_of(const Desc<kOp>& desc) {
+    const std::int64_t axis = desc.parameters[0];
+    return axis < 0 ? axis + static_cast<std::int64_t>(desc.src.layout.ndim()) : axis;
+}
+
+Dims order_of(const Desc<Op::transpose>& desc) {
+    const auto rank = static_cast<std::int64_t>(desc.src.layout.ndim());
+    Dims order = desc.parameters;
+    for (std::int64_t& axis : order) axis = axis < 0 ? axis + rank : axis;
+    for (std::int64_t axis = rank; desc.parameters.empty() && axis-- > 0;) order.push_back(axis);
+    return order;
+}
+
+Dims lengths_of(const Desc<Op::variadic_split>& desc) {
+    Dims lengths;
+    for (const MemoryDesc& part : desc.dsts) lengths.push_back(part.layout.dims[static_cast<std::size_t>(axis_of(desc))]);
+    return lengths;
+}
+
+// What two descriptors of one problem have in common, and no others.
+template <Op kOp>
+py::tuple key_of(const Desc<kOp>& desc) {
+    Dims parameters;
+    if constexpr (kOp == Op::shuffle_channels) {
+        parameters = {axis_of(desc), desc.parameters[1]};
+    } else if constexpr (kOp == Op::transpose) {
+        parameters = order_of(desc);
+    } else if constexpr (kOp == Op::variadic_split) {
+        parameters = lengths_of(desc);
+        parameters.push_back(axis_of(desc));
+    } else {
+        parameters = desc.parameters;
+    }
+    return py::make_tuple(desc.src, python::to_tuple(parameters), desc.tune);
+}
+
 template <Op kOp>
 BuiltPrimitive build(py::handle object) {
     if (!py::isinstance<Desc<kOp>>(object)) {
@@ -119,6 +160,7 @@ py::class_<Desc<kOp>> define(py::module_& module, const char* doc, const char* d
     } else {
         desc.def_property_readonly("dst_desc", [](const Desc<kOp>& self) { return self.dsts[0]; }, "MemoryDesc of the output.");
     }
+    python::compare_by(desc, key_of<kOp>);
     desc.def("_repr_html_", &python::html_of);
     desc.def("__repr__", [](const Desc<kOp>& self) {
         return abbreviated(std::string(name_of(kOp)) + ".Desc(" + self.src.repr() + self.arguments + ")");
@@ -135,63 +177,87 @@ py::class_<Desc<kOp>> define(py::module_& module, const char* doc, const char* d
 void register_openvino_ops(py::module_& module) {
     auto channels = define<Op::shuffle_channels>(module, reference::openvino::kShuffleChannels,
                                                  reference::openvino::kShuffleChannelsDesc);
-    channels.def(py::init([](const py::object& data, const py::object& axis, const py::object& group, const py::object& tune) {
-                     const std::int64_t at = parse_integer(axis.ptr(), "axis");
-                     const std::int64_t groups = parse_integer(group.ptr(), "group");
-                     return make_desc<Op::shuffle_channels>(
-                         data, {at, groups}, ", axis=" + std::to_string(at) + ", group=" + std::to_string(groups),
-                         py::make_tuple(data, at, groups), tune);
-                 }),
-                 py::arg("data_desc"), py::arg("axis") = 1, py::arg("group") = 1, py::kw_only(), py::arg("tune") = false,
-                 "__init__(self, data_desc, axis=1, group=1, *, tune=False)\n--\n\n");
+    channels
+        .def(py::init([](const py::object& data, const py::object& axis, const py::object& group, const py::object& tune) {
+                 const std::int64_t at = parse_integer(axis.ptr(), "axis");
+                 const std::int64_t groups = parse_integer(group.ptr(), "group");
+                 return make_desc<Op::shuffle_channels>(data, {at, groups},
+                                                        ", axis=" + std::to_string(at) + ", group=" + std::to_string(groups),
+                                                        py::make_tuple(data, at, groups), tune);
+             }),
+             py::arg("data_desc"), py::arg("axis") = 1, py::arg("group") = 1, py::kw_only(), py::arg("tune") = false,
+             "__init__(self, data_desc, axis=1, group=1, *, tune=False)\n--\n\n")
+        .def_property_readonly("axis", &axis_of<Op::shuffle_channels>, "The channel axis, non-negative.")
+        .def_property_readonly(
+            "group", [](const Desc<Op::shuffle_channels>& self) { return self.parameters[1]; },
+            "The number of groups (not the size of one).");
 
     auto transpose = define<Op::transpose>(module, reference::openvino::kTranspose, reference::openvino::kTransposeDesc);
-    transpose.def(py::init([](const py::object& data, const py::object& order, const py::object& tune) {
-                      Dims axes = parse_integers(order.ptr(), "input_order");
-                      std::string arguments = ", input_order=" + to_string(axes);
-                      const py::tuple given = python::pack(data, python::to_tuple(axes));
-                      return make_desc<Op::transpose>(data, std::move(axes), std::move(arguments), given, tune);
-                  }),
-                  py::arg("data_desc"), py::arg("input_order") = py::tuple(), py::kw_only(), py::arg("tune") = false,
-                  "__init__(self, data_desc, input_order=(), *, tune=False)\n--\n\n");
+    transpose
+        .def(py::init([](const py::object& data, const py::object& order, const py::object& tune) {
+                 Dims axes = parse_integers(order.ptr(), "input_order");
+                 std::string arguments = ", input_order=" + to_string(axes);
+                 const py::tuple given = python::pack(data, python::to_tuple(axes));
+                 return make_desc<Op::transpose>(data, std::move(axes), std::move(arguments), given, tune);
+             }),
+             py::arg("data_desc"), py::arg("input_order") = py::tuple(), py::kw_only(), py::arg("tune") = false,
+             "__init__(self, data_desc, input_order=(), *, tune=False)\n--\n\n")
+        .def_property_readonly(
+            "input_order", [](const Desc<Op::transpose>& self) { return python::to_tuple(order_of(self)); },
+            "Tuple of all axes, non-negative: output axis k is input axis input_order[k].");
 
     auto split = define<Op::variadic_split>(module, reference::openvino::kVariadicSplit,
                                             reference::openvino::kVariadicSplitDesc);
-    split.def(
-        py::init([](const py::object& data, const py::object& axis, const py::object& split_lengths, const py::object& tune) {
-            Dims parameters{parse_axis(axis.ptr(), "axis")};
-            const Dims lengths = parse_integers(split_lengths.ptr(), "split_lengths");
-            parameters.insert(parameters.end(), lengths.begin(), lengths.end());
-            std::string arguments = ", axis=" + std::to_string(parameters[0]) + ", split_lengths=" + to_string(lengths);
-            const py::tuple given = py::make_tuple(data, parameters[0], python::to_tuple(lengths));
-            return make_desc<Op::variadic_split>(data, std::move(parameters), std::move(arguments), given, tune);
-        }),
-        py::arg("data_desc"), py::arg("axis"), py::arg("split_lengths"), py::kw_only(), py::arg("tune") = false,
-        "__init__(self, data_desc, axis, split_lengths, *, tune=False)\n--\n\n");
+    split
+        .def(py::init([](const py::object& data, const py::object& axis, const py::object& split_lengths,
+                         const py::object& tune) {
+                 Dims parameters{parse_axis(axis.ptr(), "axis")};
+                 const Dims lengths = parse_integers(split_lengths.ptr(), "split_lengths");
+                 parameters.insert(parameters.end(), lengths.begin(), lengths.end());
+                 std::string arguments = ", axis=" + std::to_string(parameters[0]) + ", split_lengths=" + to_string(lengths);
+                 const py::tuple given = py::make_tuple(data, parameters[0], python::to_tuple(lengths));
+                 return make_desc<Op::variadic_split>(data, std::move(parameters), std::move(arguments), given, tune);
+             }),
+             py::arg("data_desc"), py::arg("axis"), py::arg("split_lengths"), py::kw_only(), py::arg("tune") = false,
+             "__init__(self, data_desc, axis, split_lengths, *, tune=False)\n--\n\n")
+        .def_property_readonly("axis", &axis_of<Op::variadic_split>, "The axis that is split, non-negative.")
+        .def_property_readonly(
+            "split_lengths", [](const Desc<Op::variadic_split>& self) { return python::to_tuple(lengths_of(self)); },
+            "Tuple of the parts' lengths, in elements.");
 
     auto broadcast = define<Op::broadcast>(module, reference::openvino::kBroadcast, reference::openvino::kBroadcastDesc);
-    broadcast.def(py::init([](const py::object& data, const py::object& target, const py::object& mapping,
-                              const py::object& mode, const py::object& tune) {
-                      const ops::BroadcastMode kind = ops::parse_broadcast_mode(parse_text(mode.ptr(), "mode"));
-                      const Dims shape = parse_integers(target.ptr(), "target_shape");
-                      Dims parameters{static_cast<std::int64_t>(kind), mapping.is_none() ? 0 : 1,
-                                      static_cast<std::int64_t>(shape.size())};
-                      parameters.insert(parameters.end(), shape.begin(), shape.end());
-                      std::string arguments = ", target_shape=" + to_string(shape);
-                      py::object axes_mapping = py::none();
-                      if (!mapping.is_none()) {
-                          const Dims axes = parse_integers(mapping.ptr(), "axes_mapping");
-                          parameters.insert(parameters.end(), axes.begin(), axes.end());
-                          arguments += ", axes_mapping=" + to_string(axes);
-                          axes_mapping = python::to_tuple(axes);
-                      }
-                      arguments += ", mode=" + short_repr(mode.ptr());
-                      const py::tuple given = python::pack(data, python::to_tuple(shape), axes_mapping, mode);
-                      return make_desc<Op::broadcast>(data, std::move(parameters), std::move(arguments), given, tune);
-                  }),
-                  py::arg("data_desc"), py::arg("target_shape"), py::arg("axes_mapping") = py::none(),
-                  py::arg("mode") = "numpy", py::kw_only(), py::arg("tune") = false,
-                  "__init__(self, data_desc, target_shape, axes_mapping=None, mode='numpy', *, tune=False)\n--\n\n");
+    broadcast
+        .def(py::init([](const py::object& data, const py::object& target, const py::object& mapping, const py::object& mode,
+                         const py::object& tune) {
+                 const ops::BroadcastMode kind = ops::parse_broadcast_mode(parse_text(mode.ptr(), "mode"));
+                 const Dims shape = parse_integers(target.ptr(), "target_shape");
+                 Dims parameters{static_cast<std::int64_t>(kind), mapping.is_none() ? 0 : 1,
+                                 static_cast<std::int64_t>(shape.size())};
+                 parameters.insert(parameters.end(), shape.begin(), shape.end());
+                 std::string arguments = ", target_shape=" + to_string(shape);
+                 py::object axes_mapping = py::none();
+                 if (!mapping.is_none()) {
+                     const Dims axes = parse_integers(mapping.ptr(), "axes_mapping");
+                     parameters.insert(parameters.end(), axes.begin(), axes.end());
+                     arguments += ", axes_mapping=" + to_string(axes);
+                     axes_mapping = python::to_tuple(axes);
+                 }
+                 arguments += ", mode=" + short_repr(mode.ptr());
+                 const py::tuple given = python::pack(data, python::to_tuple(shape), axes_mapping, mode);
+                 return make_desc<Op::broadcast>(data, std::move(parameters), std::move(arguments), given, tune);
+             }),
+             py::arg("data_desc"), py::arg("target_shape"), py::arg("axes_mapping") = py::none(), py::arg("mode") = "numpy",
+             py::kw_only(), py::arg("tune") = false,
+             "__init__(self, data_desc, target_shape, axes_mapping=None, mode='numpy', *, tune=False)\n--\n\n")
+        .def_property_readonly(
+            "target_shape", [](const Desc<Op::broadcast>& self) { return self.given[1]; },
+            "Tuple of the lengths that were asked for; the result's are those of `dst_desc`.")
+        .def_property_readonly(
+            "axes_mapping", [](const Desc<Op::broadcast>& self) { return self.given[2]; },
+            "None, or a tuple of the result's axis for each axis of the input.")
+        .def_property_readonly(
+            "mode", [](const Desc<Op::broadcast>& self) { return ops::name_of(ops::BroadcastMode(self.parameters[0])); },
+            "\"numpy\", \"explicit\" or \"bidirectional\".");
 
     for (const py::handle type : {py::handle(channels), py::handle(transpose), py::handle(split), py::handle(broadcast)}) {
         present(type);

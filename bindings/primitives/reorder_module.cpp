@@ -6,6 +6,7 @@
 #include "arguments/parse.hpp"
 #include "primitives/primitive.hpp"
 #include "primitives/reorder_primitive.hpp"
+#include "python/compared.hpp"
 #include "python/html.hpp"
 #include "python/initialized.hpp"
 #include "python/made_again.hpp"
@@ -38,11 +39,14 @@ py::object scales_of(const ReorderDesc& desc) {
     return all;
 }
 
-std::string problem_of(const ReorderDesc& desc) {
+// ", scales=2.0", ", scales=[1.0, 2.0], axis=1" or nothing
+std::string scaling_of(const ReorderDesc& desc) {
     const chain::Value scales = std::visit([](const auto& each) { return chain::Value(each); }, desc.scales);
-    return desc.src.repr() + ", " + desc.dst.repr() + (desc.scaled() ? ", scales=" + to_string(scales) : "") +
+    return (desc.scaled() ? ", scales=" + to_string(scales) : "") +
            (desc.scaled_along_axis() ? ", axis=" + std::to_string(desc.axis) : "");
 }
+
+std::string problem_of(const ReorderDesc& desc) { return desc.src.repr() + ", " + desc.dst.repr() + scaling_of(desc); }
 
 py::tuple arguments_of(const ReorderDesc& desc) { return py::make_tuple(desc.src, desc.dst, scales_of(desc), desc.axis); }
 
@@ -149,6 +153,9 @@ void register_reorder_primitive(py::module_& module) {
         });
     define_common(desc);
     define_common(pd);
+    compare_by(desc, [](const BoundDesc& self) {
+        return py::make_tuple(self.value.src, self.value.dst, scaling_of(self.value));  // (numbers as text: NaN is itself)
+    });
     module.def("_restore_reorder", &restored,
                "_restore_reorder(desc, engine, choice, current)\n--\n\nMake a PrimitiveDesc as a pickle says.");
 }

@@ -4,6 +4,7 @@
 #include "primitives/primitive.hpp"
 #include "primitives/prop_kind.hpp"
 #include "primitives/shuffle.hpp"
+#include "python/compared.hpp"
 #include "python/html.hpp"
 #include "python/initialized.hpp"
 #include "python/made_again.hpp"
@@ -264,6 +265,10 @@ void define(py::module_& module) {
     }
     define_common<kBackward>(desc);
     define_common<kBackward>(pd);
+    compare_by(desc, [](const DescT& self) {
+        const ShuffleDesc& problem = self.value;
+        return py::make_tuple(static_cast<int>(problem.prop), problem.data, problem.axis, problem.group_size, problem.tune);
+    });
     pd.def_property_readonly(
           "scratchpad_desc",
           [](const PdT& self) { return MemoryDesc::dense({self.value.scratchpad_bytes()}, py::dtype::of<std::uint8_t>()); },

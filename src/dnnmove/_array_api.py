@@ -39,7 +39,7 @@ def _steps(x: Any) -> Chain:
         raise TypeError("x" + str(error).removeprefix("array")) from None
 
 
-def permute_dims(x: Any, axes: Sequence[SupportsIndex], *, out: Any = None) -> Any:
+def permute_dims(x: Any, axes: Sequence[SupportsIndex] | np.ndarray[Any, Any], *, out: Any = None) -> Any:
     """Permute the axes of an array: the array API's name of `transpose`.
 
     Unlike the array API's, which may, this never returns a view.
@@ -121,7 +121,7 @@ def broadcast_to(x: Any, shape: Sequence[SupportsIndex], *, out: Any = None) -> 
     return _named(lambda: broadcast(x, shape, out=out), target_shape="shape", data="x")
 
 
-def unstack(x: Any, axis: SupportsIndex = 0) -> tuple[Any, ...]:
+def unstack(x: Any, axis: SupportsIndex | np.ndarray[Any, Any] = 0) -> tuple[Any, ...]:
     """Take an array apart along one axis, which its parts do not have any more.
 
     Parameters

@@ -49,6 +49,14 @@ BroadcastMode parse_broadcast_mode(std::string_view mode) {
     throw ValueError("mode ('" + std::string(mode) + "') must be 'numpy', 'explicit' or 'bidirectional'");
 }
 
+const char* name_of(BroadcastMode mode) {
+    switch (mode) {
+        case BroadcastMode::explicit_: return "explicit";
+        case BroadcastMode::bidirectional: return "bidirectional";
+        default: return "numpy";
+    }
+}
+
 Repetition broadcast(const Dims& shape, const Dims& target_shape, const std::optional<Dims>& axes_mapping, BroadcastMode mode,
                      std::string_view name) {
     const Call call{shape, target_shape, name};

@@ -51,6 +51,7 @@ Parts split(const Dims& shape, std::int64_t axis, std::int64_t num_splits, std::
 enum class BroadcastMode { numpy, explicit_, bidirectional };
 // Case-insensitive; throws ValueError that lists the three.
 BroadcastMode parse_broadcast_mode(std::string_view mode);
+const char* name_of(BroadcastMode mode);
 // The shape of the result; axis i of the data becomes axis to[i] of it. What the data lacks repeats.
 struct Repetition {
     Dims shape;
