@@ -9,6 +9,11 @@
 
 namespace dnnmove {
 
+// Past the caches the two partial lines of a run are worth it, from so many bytes on: where the kernel makes it of elements, and
+// where it is copied as it is.
+inline constexpr std::int64_t kLeastStreamedRun = 1024;
+inline constexpr std::int64_t kLeastStreamedRow = 192;
+
 // Bytes of a page of memory. Large arrays begin at the same place of one.
 inline constexpr std::int64_t kPage = 4096;
 

@@ -1,14 +1,13 @@
 // What the strategies have in common that walk along rows of the destination: a inside a row, b around it.
 #pragma once
 
+#include "plan/lines.hpp"
 #include "plan/strategy.hpp"
 
 namespace dnnmove {
 
 // Bytes of the destination that a unit makes where it reads and writes through the first-level cache.
 inline constexpr std::int64_t kUnitBytes = 16 * 1024;
-// A shorter row of the destination that is made of elements is not worth its two partial lines past the caches. (Bytes.)
-inline constexpr std::int64_t kShortRowBytes = 1024;
 
 struct RowStrategy : Strategy {
     using Strategy::Strategy;

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::int64_t kFieldFlushBytes = 4 * 1024;     // of a field, collected before they are streamed
 constexpr std::int64_t kExchangedBytes = 8 * 1024;
-constexpr std::int64_t kDirectRow = 1024;          // rows of which the two partial lines matter little
 constexpr std::int64_t kWideRow = 64;            // a strip's row may be written as so many bytes
 constexpr std::int64_t kPanelBytes = 512;          // of a field, per pass over the records
 constexpr std::int64_t kStreamedPanelBytes = 256;
@@ -180,10 +179,10 @@ void Records::strip_to_field(const Slab& slab, const Field& field) const noexcep
     if (width % kLine == 0 && into_line(to) == 0) {
         return kernels_->copy_strips(from, to, width, {slab.count, pitch_, width}, width, KernelStores{true, false});
     }
-    if (width >= kDirectRow) {
+    if (width >= kLeastStreamedRun) {
         return kernels_->copy_rows(from, to, width, {slab.count, pitch_, width}, KernelStores{true, false});
     }
-    LineStage<kFieldFlushBytes + kDirectRow> stage(*kernels_);
+    LineStage<kFieldFlushBytes + kLeastStreamedRun> stage(*kernels_);
     const std::int64_t most = std::max<std::int64_t>(1, kFieldFlushBytes / width);
     for (std::int64_t done = 0; done < slab.count; done += most) {
         const std::int64_t count = std::min(most, slab.count - done);

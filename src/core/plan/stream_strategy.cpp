@@ -8,7 +8,6 @@
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kLeastStream = 1024;  // bytes that are worth the partial lines at a stream's two ends, past the caches
 constexpr std::int64_t kMostStreams = 16;
 constexpr std::int64_t kMostStaged = 16 * 1024;  // bytes of all pieces; the last ones may be twice as long as the others
 
@@ -54,7 +53,7 @@ StoreMode StreamStrategy::size_streams(const Problem& problem, std::int64_t step
     const bool past = problem.context.beyond_cache;
     unit_step = streams * itemsize;
     const std::int64_t row = a.extent * unit_step;
-    by_pieces = past && !stages() && a.extent * itemsize >= kLeastStream && streams <= kMostStreams;
+    by_pieces = past && !stages() && a.extent * itemsize >= kLeastStreamedRun && streams <= kMostStreams;
     if (by_pieces) {
         // Pieces of whole lines: of streams that begin with one they all do.
         size_inside_out(unit_step, kMostStaged / 2, std::lcm(step, kLine / line_part(itemsize)));

@@ -25,7 +25,6 @@ constexpr std::int64_t kLongPieceBytes = 512;  // of the source: longer ones gai
 // Of either side: they leave half of a first-level cache; what is streamed has the second-level cache, and its runs a stage.
 constexpr std::int64_t kElementUnitBytes = 16 * 1024;
 constexpr std::int64_t kStreamedUnitBytes = 32 * 1024;
-constexpr std::int64_t kStreamedRunBytes = 1024;  // shorter ones are not worth their two partial lines
 // Per byte that is streamed, besides. (Zen 4, 38 and 50 MB, elements of 8 bytes in rows of 56 and 200 bytes: 0.7 to 0.8 of what
 // is 0.05 dearer by the estimates otherwise.)
 constexpr double kStreamedByte = 0.09;  // cycles
@@ -63,7 +62,7 @@ struct Tiles {
 // Of blocks of so many bytes, for so many runs, `extent` along each.
 Tiles tiles_of(std::int64_t bytes, std::int64_t runs, std::int64_t extent, const Problem& problem) {
     const std::int64_t streamed = even_tile(extent, kStreamedUnitBytes / (bytes * runs));
-    const bool streams = problem.context.large && streamed * bytes >= kStreamedRunBytes &&
+    const bool streams = problem.context.large && streamed * bytes >= kLeastStreamedRun &&
                          streamed * bytes * runs <= kStreamedUnitBytes;
     return {streams ? streamed : even_tile(extent, kElementUnitBytes / (bytes * runs)), streams};
 }

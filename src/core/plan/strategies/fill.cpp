@@ -30,7 +30,7 @@ struct Fill final : RowStrategy {
         const std::int64_t row = a.extent * itemsize;
         const bool lines = row % kLine == 0 && row_alignment(problem) == kLine;
         size_inside_out(itemsize, kFillBytes, kLine);
-        const bool stream = problem.context.far_beyond_cache && (lines || row >= kShortRowBytes);
+        const bool stream = problem.context.far_beyond_cache && (lines || row >= kLeastStreamedRun);
         return stream ? StoreMode::nontemporal : StoreMode::cached;
     }
     void run(const Call& call) const noexcept override {

@@ -230,7 +230,7 @@ StoreMode Gather::size(const Problem& problem) {
         whole_blocks = whole_blocks && table.vector_bytes == kLine && alignment == kLine;
     }
     const bool direct = context.beyond_cache && whole_blocks &&
-                        (lines || (row >= kShortRowBytes && alignment % line_part(bytes) == 0));
+                        (lines || (row >= kLeastStreamedRun && alignment % line_part(bytes) == 0));
     const bool stage = context.beyond_cache && !direct && row >= 2 * kLine && !scattered;
     if (stage) return StoreMode::staged;
     std::int64_t unit = kUnitBytes;

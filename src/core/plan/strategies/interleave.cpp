@@ -53,8 +53,8 @@ struct Interleave final : StreamStrategy {
         const bool reaches_line = alignment % line_part(step) == 0;
         const bool same_phase = !deals || pitch % kLine == 0;
         // Deinterleaved rows repeat part of what they have streamed at their ends, which must be lines: little of long ones.
-        const bool is_long = deals ? alignment == kLine && row >= 2 * kShortRowBytes
-                                   : reaches_line && row >= kShortRowBytes / 2;
+        const bool is_long = deals ? alignment == kLine && row >= 2 * kLeastStreamedRun
+                                   : reaches_line && row >= kLeastStreamedRun / 2;
         // Whole vectors in order are shifted onto the lines in registers, wherever they begin. (Zen 4, two threads, 54 and 164 MB,
         // arrays that begin 16 bytes behind a line, 8 and 16 streams of elements of 4 bytes: 0.6 to 0.7 of the time that it takes
         // by way of a stage.)

@@ -1,6 +1,7 @@
 // Listed elements: elements or rows, each from where the table of a loop says, to places that follow each other.
-#include "plan/strategies.hpp"
 #include "plan/costs.hpp"
+#include "plan/lines.hpp"
+#include "plan/strategies.hpp"
 
 namespace dnnmove {
 namespace {
@@ -8,7 +9,6 @@ namespace {
 constexpr std::int64_t kListedBytes = 64 * 1024;  // of a unit of rows
 constexpr std::int64_t kShortBytes = 16 * 1024;   // and of shorter elements
 constexpr std::int64_t kPlaces = 1024;            // found at a time, of a list that comes with the call
-constexpr std::int64_t kMinStreamedRow = 192;     // bytes: a shorter row is not worth its two partial lines
 // Cycles: of a short element and of a list of them, of a byte of a row, of a line that is read or written in parts.
 constexpr double kElement = 2;
 constexpr double kList = 8;
@@ -72,9 +72,9 @@ struct ListedElements final : Strategy {
         const bool lines = itemsize % kLine == 0 && line_part(bits) == kLine;
         StoreMode stores = StoreMode::cached;
         // (Short elements are written by ordinary stores.)
-        if (context.stream_rows && itemsize > kLine && (lines || itemsize >= kMinStreamedRow)) {
+        if (context.stream_rows && itemsize > kLine && (lines || itemsize >= kLeastStreamedRow)) {
             stores = StoreMode::nontemporal;
-        } else if (context.beyond_cache && dense && itemsize < kMinStreamedRow) {
+        } else if (context.beyond_cache && dense && itemsize < kLeastStreamedRow) {
             stores = StoreMode::staged;
         }
         const std::int64_t unit = stores == StoreMode::staged ? context.unit_bytes

@@ -11,10 +11,10 @@ constexpr std::int64_t kLongRow = 128;              // bytes: of these the order
 constexpr std::int64_t kLongRowBytes = 64 * 1024;   // of a unit
 constexpr std::int64_t kMostClose = 6 << 20;        // bytes, of a copy that goes along the source's rows in the caches
 constexpr std::int64_t kSetLines = 8;               // of a set of the first-level cache, the fewest that a processor has
-constexpr std::int64_t kMinStreamedRow = 192;       // bytes: a shorter contiguous row is not worth its two partial lines
-// And one whose neighbours in the destination leave gaps, in which something else writes. (Zen 4, two threads, 50 MB, past the caches:
-// rows of 224 bytes 8 bytes apart at 0.69 and 0.77 of the speed of ordinary stores, of 448 at 0.8 and 0.95, of 896 at 1.0 and 1.1.)
-constexpr std::int64_t kMinStreamedGapped = 640;
+// A row is worth it, too, whose neighbours in the destination leave gaps in which something else writes, but only from so many bytes
+// on. (Zen 4, two threads, 50 MB, past the caches: rows of 224 bytes 8 bytes apart at 0.69 and 0.77 of the speed of ordinary
+// stores, of 448 at 0.8 and 0.95, of 896 at 1.0 and 1.1.)
+constexpr std::int64_t kLeastStreamedGapped = 640;
 constexpr double kCyclesPerByte = 0.05;
 
 // The position of the loop along which rows follow each other in the source, where it is better to read
@@ -83,7 +83,7 @@ struct RowCopy final : RowStrategy {
         const std::int64_t row = a.extent;
         const bool lines = row % kLine == 0 && row_alignment(problem) == kLine;
         // Short rows that end inside a line share it with their neighbours: staged, none is written twice.
-        const bool stage = context.far_beyond_cache && !lines && b.dst_stride == row && row < kMinStreamedRow;
+        const bool stage = context.far_beyond_cache && !lines && b.dst_stride == row && row < kLeastStreamedRow;
         size_inside_out(1, stage ? context.unit_bytes : kLongRowBytes, kLine);
         if (order == WalkOrder::by_destination) {
             // The lines that the rows of a tile leave unfinished wait in the first-level cache for the next loop's.
@@ -92,7 +92,7 @@ struct RowCopy final : RowStrategy {
         }
         if (stage && fits_stage()) return StoreMode::staged;
         const bool follows = b.extent == 1 || b.dst_stride == row;
-        const bool stream = context.stream_rows && (lines || row >= (follows ? kMinStreamedRow : kMinStreamedGapped));
+        const bool stream = context.stream_rows && (lines || row >= (follows ? kLeastStreamedRow : kLeastStreamedGapped));
         return stream || order == WalkOrder::by_source ? StoreMode::nontemporal : StoreMode::cached;
     }
     void run(const Call& call) const noexcept override {

@@ -1,5 +1,6 @@
 // Row panels: a transpose of elements that are rows of bytes, beyond the caches, by way of a stage.
 #include "plan/chains.hpp"
+#include "plan/lines.hpp"
 #include "plan/strategies.hpp"
 
 namespace dnnmove {
@@ -9,7 +10,6 @@ constexpr std::int64_t kLeastRow = 17;    // bytes: shorter ones are transposed 
 // Bytes: longer ones are as fast in the destination's order. (Zen 5, 60 to 90 MB in rows that end inside lines, of 520 to 1028
 // bytes 1.06 to 1.5 times as fast by panels, of 1152 bytes 0.93 and 1.0, of 1200 and 2000 0.6 to 0.87.)
 constexpr std::int64_t kMostRow = 1088;
-constexpr std::int64_t kLeastRun = 1024;  // bytes: a shorter one of the destination is not worth its two partial lines
 constexpr std::int64_t kLeastSources = 8;
 constexpr double kCyclesPerByte = 0.04;  // by way of the stage
 // A panel of rows: so much of a destination row, out of so many source rows, each read so far in a kernel call. (48
@@ -67,7 +67,7 @@ protected:
 
 private:
     // Are rows of the destination long enough to be streamed by themselves?
-    bool streams() const { return b.extent * itemsize >= kLeastRun; }
+    bool streams() const { return b.extent * itemsize >= kLeastStreamedRun; }
 };
 
 }  // namespace

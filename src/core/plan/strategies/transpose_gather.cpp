@@ -23,7 +23,6 @@ namespace {
 constexpr std::int64_t kMaxElement = 16;  // bytes
 constexpr std::int64_t kMostRowBytes = 1024;  // of the source
 constexpr std::int64_t kMostRunBytes = 4096;  // of the destination
-constexpr std::int64_t kStreamedRunBytes = 1024;  // shorter ones are not worth their two partial lines
 constexpr std::int64_t kStageBytes = 32 * 1024;  // as much as a first-level cache holds
 constexpr std::int64_t kBlockBytes = 1024;  // of a gather's table, which is longer only where one step of its loop is
 constexpr double kRunCycles = 12;  // of a gather's call
@@ -115,7 +114,7 @@ Division divide(const Problem& problem) {
             if (!mixed || !whole_vectors || windows > most_gather_windows(kernels)) continue;
             const double longer = block > kLongBlockBytes && kernels.gather_windows == 1 ? kLongBlock : 1;
             double cycles = longer * gather_cycles(windows, kernels) + kRunCycles / static_cast<double>(run.length * itemsize);
-            cycles += scatter_cost(problem, run.length * itemsize >= kStreamedRunBytes);
+            cycles += scatter_cost(problem, run.length * itemsize >= kLeastStreamedRun);
             if (cycles >= best.cycles) continue;
             const std::int64_t all_rows = padded(rows, itemsize);
             cycles += tile_cycles(columns.length, all_rows, itemsize, kernels) * static_cast<double>(all_rows) /
@@ -184,7 +183,7 @@ private:
 void TransposeGather::build(const Problem& problem) {
     const std::vector<Loop>& loops = problem.loops;
     run_bytes = destination.length * itemsize;
-    streams = problem.context.large && run_bytes >= kStreamedRunBytes;
+    streams = problem.context.large && run_bytes >= kLeastStreamedRun;
     std::vector<std::size_t> rows;  // loops of the destination only, the innermost first
     std::size_t inner_loops = 0;  // of the destination, up to the last that both have
     for (std::size_t k = 0; k < destination.positions.size(); ++k) {

@@ -21,7 +21,6 @@ namespace {
 constexpr std::int64_t kMaxElement = 16;  // bytes
 constexpr std::int64_t kMostRowBytes = 512;  // of the destination: longer rows are streamed as they are
 constexpr std::int64_t kLongPieceBytes = 1024;  // of the source: longer ones gain nothing
-constexpr std::int64_t kLeastRunBytes = 1024;  // shorter ones are not worth their two partial lines
 constexpr std::int64_t kLongRunBytes = 4096;  // longer ones gain nothing
 // Of either side. (Zen 5, 1 MB of second-level cache: with half of it runs of 1.2 KB or pieces of 160 bytes were left of
 // some nests, 0.6 to 0.9 of the speed.)
@@ -143,7 +142,7 @@ bool TransposeRuns::match(const Problem& problem) {
     if ((others.length * b.tile + 1) / 2 * rows.length > kMostOffsets) return false;
     run_bytes = run * b.tile;
     pitch = (run_bytes + kLine - 1) / kLine * kLine + kLine;
-    return run_bytes >= kLeastRunBytes && unit() * a.tile * b.tile / run_bytes * pitch <= kStageBytes;
+    return run_bytes >= kLeastStreamedRun && unit() * a.tile * b.tile / run_bytes * pitch <= kStageBytes;
 }
 
 Schedule TransposeRuns::schedule(const Problem& problem) {
