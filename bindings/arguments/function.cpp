@@ -58,7 +58,7 @@ void check(const Record& record, const Signature& form, PyObject* const* args, s
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) noexcept {
-    try {
+    return guarded([&]() -> PyObject* {
         const Record& record = record_of(self);
         auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
         PyObject* const* begin = args;
@@ -76,9 +76,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         }
         check(record, *form, begin, count, keywords);
         return PyObject_Vectorcall(record.target.get(), args, flags & ~PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
-    } catch (...) {
-        return set_python_error();
-    }
+    });
 }
 
 PyObject* bind(PyObject* self, PyObject* instance, PyObject*) {
@@ -192,16 +190,14 @@ PyObject* allocate_or_throw(PyTypeObject* type, Py_ssize_t items) {
 
 // The base class's tp_new, also that of classes that derive from nothing else.
 PyObject* new_registered(PyTypeObject* type, PyObject*, PyObject*) noexcept {
-    try {
+    return guarded([&]() -> PyObject* {
         if (py::detail::all_type_info(type).empty()) {
             throw TypeError("cannot create objects of " + std::string(type->tp_name));
         }
         PyObject* const self = type->tp_alloc(type, 0);
         if (self != nullptr) reinterpret_cast<py::detail::instance*>(self)->allocate_layout();
         return self;
-    } catch (...) {
-        return set_python_error();
-    }
+    });
 }
 
 }  // namespace

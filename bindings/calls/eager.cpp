@@ -129,16 +129,6 @@ PyObject* call_split(Call& call, PyObject* data, PyObject* out) {
     return call_on(call, arrays);
 }
 
-// Runs `body`; what it throws becomes the Python exception. Signatures are made inside, since they may find no memory.
-template <class Body>
-PyObject* guarded(const Body& body) noexcept {
-    try {
-        return body();
-    } catch (...) {
-        return set_python_error();
-    }
-}
-
 PyObject* call_shuffle(Op op, const Signature& signature, std::string_view data_name, std::string_view count_name,
                        PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     Values values;

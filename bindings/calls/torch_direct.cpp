@@ -54,11 +54,7 @@ long way_of(PyObject* tensor) {
 }
 
 PyObject* way(PyObject*, PyObject* tensor) {
-    try {
-        return PyLong_FromLong(way_of(tensor));
-    } catch (...) {
-        return set_python_error();
-    }
+    return guarded([&]() -> PyObject* { return PyLong_FromLong(way_of(tensor)); });
 }
 
 // On one thread the shuffle of so few bytes takes less time than autograd's node in Python takes more than one in C++.
@@ -113,7 +109,7 @@ PyObject* shuffle_nodes() {
 }
 
 PyObject* channel_shuffle(PyObject*, PyObject* const* args, Py_ssize_t count) {
-    try {
+    return guarded([&]() -> PyObject* {
         if (count != 2) throw TypeError("_channel_shuffle takes x and groups");
         PyObject* const x = args[0];
         PyObject* const groups = args[1];
@@ -126,9 +122,7 @@ PyObject* channel_shuffle(PyObject*, PyObject* const* args, Py_ssize_t count) {
         if (node) return PyObject_CallOneArg(node.get(), x);
         if (PyErr_Occurred() != nullptr) throw PythonError{};
         Py_RETURN_NOTIMPLEMENTED;
-    } catch (...) {
-        return set_python_error();
-    }
+    });
 }
 
 // The methods of a node; `self` is its number of groups and the way for a gradient that others watch, too.
@@ -138,29 +132,25 @@ PyObject* shuffle_forward(PyObject* self, PyObject* const* args, Py_ssize_t coun
 }
 
 PyObject* shuffle_back(PyObject* self, PyObject* gradient) {
-    try {
+    return guarded([&]() -> PyObject* {
         if (way_of(gradient) == 1) {
             const PyRef result = PyRef::steal(shuffle_axis_1(gradient, PyTuple_GET_ITEM(self, 0), true));
             if (result) return Py_NewRef(result.get());
             drop_failed_attempt();
         }
         return PyObject_CallFunctionObjArgs(PyTuple_GET_ITEM(self, 1), Py_None, gradient, nullptr);
-    } catch (...) {
-        return set_python_error();
-    }
+    });
 }
 
 PyObject* shuffle_methods(PyObject*, PyObject* self) {
     static PyMethodDef forward = {"forward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(shuffle_forward)),
                                   METH_FASTCALL, nullptr};
     static PyMethodDef back = {"apply", shuffle_back, METH_O, nullptr};
-    try {
+    return guarded([&]() -> PyObject* {
         const PyRef first = checked(PyCFunction_New(&forward, self));
         const PyRef second = checked(PyCFunction_New(&back, self));
         return PyTuple_Pack(2, first.get(), second.get());
-    } catch (...) {
-        return set_python_error();
-    }
+    });
 }
 
 PyObject* begin_process(PyObject*, PyObject*) {

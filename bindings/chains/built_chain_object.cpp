@@ -31,16 +31,6 @@ PyTypeObject* built_type = nullptr;  // for the life of the process
 
 const BuiltChain& built_of(PyObject* self) { return *reinterpret_cast<Object*>(self)->built; }
 
-// Runs `body`; what it throws becomes the Python exception.
-template <class Body>
-PyObject* guarded(const Body& body) noexcept {
-    try {
-        return body();
-    } catch (...) {
-        return set_python_error();
-    }
-}
-
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t count, PyObject* keywords) {
     return guarded([&] {
         static const Signature signature("BuiltChain.__call__", {"x", "out"}, 1, 1);

@@ -168,7 +168,7 @@ PyRef call_primitive(const State& state, PyObject* x, const Out& out) {
 }
 
 PyObject* primitive_call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) noexcept {
-    try {
+    return guarded([&]() -> PyObject* {
         const State& state = state_of(self);
         std::array<PyObject*, kMaxParameters> values;
         state.type->call.parse(args, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), keywords, values);
@@ -177,9 +177,7 @@ PyObject* primitive_call(PyObject* self, PyObject* const* args, std::size_t flag
         PyRef items;
         if (out != nullptr) items = list_of_arrays(out, "out", state.destinations.size(), "part");
         return call_primitive(state, values[0], ManyArrays{"out", items.get()}).release();
-    } catch (...) {
-        return set_python_error();
-    }
+    });
 }
 
 PyObject* primitive_call_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
@@ -276,7 +274,7 @@ void execute_with(const State& state, PyObject* stream, PyObject* arguments) {
 }
 
 PyObject* primitive_execute(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) noexcept {
-    try {
+    return guarded([&]() -> PyObject* {
         const State& state = state_of(self);
         if (count == 1 && PyDict_Check(args[0])) {
             throw TypeError(std::string(state.type->made.name) + ".execute() takes a stream before args: execute(None, " +
@@ -286,9 +284,7 @@ PyObject* primitive_execute(PyObject* self, PyObject* const* args, Py_ssize_t co
         state.type->execute.parse(args, static_cast<std::size_t>(count), keywords, values);
         execute_with(state, values[0], values[1]);
         Py_RETURN_NONE;
-    } catch (...) {
-        return set_python_error();
-    }
+    });
 }
 
 PyObject* text(const std::string& string) {
@@ -296,27 +292,15 @@ PyObject* text(const std::string& string) {
 }
 
 PyObject* primitive_explain(PyObject* self, PyObject*) noexcept {
-    try {
-        return text(state_of(self).executable->explain());
-    } catch (...) {
-        return set_python_error();
-    }
+    return guarded([&]() -> PyObject* { return text(state_of(self).executable->explain()); });
 }
 
 PyObject* primitive_html(PyObject* self, PyObject*) noexcept {
-    try {
-        return python::html_of(py::reinterpret_borrow<py::object>(self)).release().ptr();
-    } catch (...) {
-        return set_python_error();
-    }
+    return guarded([&]() -> PyObject* { return python::html_of(py::reinterpret_borrow<py::object>(self)).release().ptr(); });
 }
 
 PyObject* primitive_impl_info(PyObject* self, void*) noexcept {
-    try {
-        return text(state_of(self).executable->impl_info());
-    } catch (...) {
-        return set_python_error();
-    }
+    return guarded([&]() -> PyObject* { return text(state_of(self).executable->impl_info()); });
 }
 
 PyObject* primitive_kind(PyObject* self, void*) noexcept { return PyUnicode_FromString(state_of(self).type->made.kind); }
@@ -327,13 +311,11 @@ PyObject* primitive_reduce(PyObject* self, PyObject*) noexcept {
 }
 
 PyObject* primitive_repr(PyObject* self) noexcept {
-    try {
+    return guarded([&]() -> PyObject* {
         const State& state = state_of(self);
         return text(abbreviated("<" + std::string(state.type->made.name) + " of " + state.problem + ": " +
                                 state.executable->impl_info() + ">"));
-    } catch (...) {
-        return set_python_error();
-    }
+    });
 }
 
 void primitive_dealloc(PyObject* self) {
@@ -357,7 +339,7 @@ const Type& type_of(PyTypeObject* type) {
 }
 
 PyObject* primitive_new(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcept {
-    try {
+    return guarded([&]() -> PyObject* {
         const Type* const described = &type_of(type);
         // As a vectorcall has them: values of keywords behind the positional ones, names in a tuple.
         std::vector<PyObject*> given(PySequence_Fast_ITEMS(args), PySequence_Fast_ITEMS(args) + PyTuple_GET_SIZE(args));
@@ -385,9 +367,7 @@ PyObject* primitive_new(PyTypeObject* type, PyObject* args, PyObject* keywords) 
         primitive->call = primitive_call;
         primitive->state = state.release();
         return self;
-    } catch (...) {
-        return set_python_error();
-    }
+    });
 }
 
 }  // namespace

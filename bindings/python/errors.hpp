@@ -67,6 +67,17 @@ void drop_failed_attempt();
 // a C entry point can return the call's value.
 PyObject* set_python_error() noexcept;
 
+// What a C entry point returns: that of `body`, or null and the Python exception for what it throws. Signatures are made inside,
+// since they may find no memory.
+template <class Body>
+PyObject* guarded(const Body& body) noexcept {
+    try {
+        return body();
+    } catch (...) {
+        return set_python_error();
+    }
+}
+
 // "list", "torch.Tensor": the type of `object` for a message.
 std::string type_name(PyObject* object);
 // repr(object), shortened; never fails.

@@ -17,8 +17,9 @@ namespace py = pybind11;
 namespace dnnmove::python {
 namespace {
 
+// As DLPack's functions return: 0, or -1 and the Python exception.
 template <class Body>
-int guarded(const Body& body) noexcept {
+int status_of(const Body& body) noexcept {
     try {
         body();
         return 0;
@@ -56,11 +57,11 @@ int allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
 }
 
 int from_object(void* object, DLManagedTensorVersioned** out) noexcept {
-    return guarded([&] { *out = export_tensor(memory_given(object)); });
+    return status_of([&] { *out = export_tensor(memory_given(object)); });
 }
 
 int object_of(DLManagedTensorVersioned* tensor, void** out) noexcept {
-    return guarded([&] {
+    return status_of([&] {
         const py::object owner = own_tensor(tensor);
         const DLTensor& from = tensor->dl_tensor;
         if (tensor->version.major != DLPACK_MAJOR_VERSION) {
@@ -91,7 +92,7 @@ int object_of(DLManagedTensorVersioned* tensor, void** out) noexcept {
 
 // Borrowed: the Memory keeps shape and strides, and the caller the Memory.
 int borrow(void* object, DLTensor* out) noexcept {
-    return guarded([&] {
+    return status_of([&] {
         const Memory& memory = memory_given(object);
         if (memory.readonly) throw py::buffer_error("this memory is read-only, which a borrowed tensor cannot say");
         const DLManagedTensorVersioned* const tensor = export_tensor(memory);
