@@ -117,18 +117,18 @@ void check(const Problem& problem, dnnmove::Isa isa, bool large, std::int64_t mi
     std::byte* dst = raw.get() + kGuard + misalignment;
     std::memset(raw.get(), 0xAB, static_cast<std::size_t>(problem.dst_bytes + 2 * kGuard));
     const Nest nest = dnnmove::canonical(problem.nest);
-    dnnmove::PlanContext context{
-        &dnnmove::kernels_for(isa),
-        large,
-        !large && misalignment % 2 == 0,
-        (misalignment | 64) & -(misalignment | 64),
-        nest.dst_offset,
-        4096,
-        large,
-        large && misalignment % 3 != 1,
-        large && misalignment % 6 != 1,
-        {},
-        std::array{&dnnmove::kManyStreams, &dnnmove::kFewStreams, &dnnmove::kStrings, &dnnmove::kSmallCaches}[random() % 4]};
+    dnnmove::PlanContext context{&dnnmove::kernels_for(isa),
+                                 large,
+                                 !large && misalignment % 2 == 0,
+                                 (misalignment | 64) & -(misalignment | 64),
+                                 nest.dst_offset,
+                                 4096,
+                                 large,
+                                 large && misalignment % 3 != 1,
+                                 large && misalignment % 6 != 1,
+                                 {},
+                                 std::array{&dnnmove::kManyStreams, &dnnmove::kFewStreams, &dnnmove::kStrings,
+                                            &dnnmove::kSmallCaches, &dnnmove::kFewOpenLines}[random() % 5]};
     context.claims = !large && random() % 2 == 0;
     context.alone = random() % 2 == 0;
     const dnnmove::NestPlan plan(nest, context);

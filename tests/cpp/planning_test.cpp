@@ -190,6 +190,46 @@ TEST_CASE("a small first-level cache has lines staged where little else helps") 
     }
 }
 
+// m x n elements, transposed past the caches: rows of the destination are n elements long.
+TEST_CASE("lines at one place of their pages are staged where few of them may be open") {
+    const auto plan = [](const Nest& nest, const Processor& processor) {
+        PlanOptions options{Isa::avx2, 64, {}, &processor};
+        options.variant.stores = Variant::Stores::nontemporal;
+        return explain(nest, options);
+    };
+    const auto is_staged = [&](std::int64_t n, std::int64_t m, std::int64_t itemsize, const Processor& processor) {
+        return contains(plan(into_dense({m, n}, {itemsize, m * itemsize}, itemsize), processor), "by whole lines");
+    };
+    if (kernels_for(best_isa()).vector_bytes < 32) return;  // the tiles are others
+    CHECK(is_staged(256, 5000, 4, kFewOpenLines));  // 1 KiB: eight rows have four places
+    CHECK(is_staged(16640, 118, 4, kFewOpenLines));  // 65 KiB
+    CHECK(!is_staged(128, 5000, 4, kFewOpenLines));  // 512 bytes: eight
+    CHECK(!is_staged(4000, 4000, 4, kFewOpenLines));
+    CHECK(is_staged(256, 5000, 8, kFewOpenLines));  // 2 KiB: four rows have two places
+    CHECK(!is_staged(128, 5000, 8, kFewOpenLines));  // 1 KiB: four
+    CHECK(is_staged(256, 5000, 16, kFewOpenLines));  // 4 KiB: two rows have one
+    CHECK(!is_staged(128, 5000, 16, kFewOpenLines));
+    CHECK(!is_staged(1024, 2, 16, kManyStreams));
+    CHECK(!is_staged(256, 5000, 4, kManyStreams));
+    CHECK(!is_staged(256, 5000, 8, kManyStreams));
+    // The rows of a chain of two loops, by turns near the first and near the 60th.
+    const auto chained_staged = [&](std::int64_t n) {
+        return contains(plan(into_dense({2, 60, n}, {4, 8, 480}, 4), kFewOpenLines), "by whole lines");
+    };
+    CHECK(chained_staged(256));
+    CHECK(!chained_staged(272));
+    // So many source rows at a time.
+    const auto rows_of = [&](std::int64_t itemsize, std::int64_t rows, const Processor& processor) {
+        const std::string text = " in tiles of " + std::to_string(rows);
+        return contains(plan(into_dense({5000, 6000}, {itemsize, 5000 * itemsize}, itemsize), processor), text.c_str());
+    };
+    CHECK(rows_of(4, 64, kFewOpenLines));
+    CHECK(rows_of(8, 16, kFewOpenLines));
+    CHECK(rows_of(16, 8, kFewOpenLines));
+    CHECK(rows_of(4, 128, kManyStreams));
+    CHECK(rows_of(8, 64, kManyStreams));
+}
+
 TEST_CASE("shares begin with rows, unless they would be uneven") {
     CHECK(begin_of_share(10, 2, 1, 2) == 6);  // 5 tiles: 3 and 2
     CHECK(begin_of_share(15, 5, 1, 2) == 7);  // 3 tiles: the middle one is shared

@@ -23,9 +23,9 @@ inline std::int64_t into_line(const std::byte* address) {
 }
 
 // How many of the lines that `rows` rows with this pitch have at one place, a line of each or, where rows are not aligned,
-// two, lie in the same set of a first-level cache: one of 64 sets, as all have.
+// two, lie in the same set of a first-level cache: one of 64 sets, as all have, by the place that a line has in its page.
 inline std::int64_t lines_in_one_set(std::int64_t pitch, std::int64_t rows, bool aligned) {
-    constexpr std::uint64_t kSets = 64;
+    constexpr std::uint64_t kSets = kPage / kLine;
     std::int64_t lines[kSets] = {};
     for (std::int64_t row = 0; row < rows; ++row) {
         // (Unsigned: of a result that no memory has room for only the plan is asked, and the product may wrap around.)

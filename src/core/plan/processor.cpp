@@ -25,7 +25,8 @@ bool has_strings() {
 const Processor& find() {
     if (__builtin_cpu_is("intel")) return kFewStreams;
     if (has_strings()) return kStrings;
-    return __builtin_cpu_is("amd") ? kSmallCaches : kManyStreams;
+    if (!__builtin_cpu_is("amd")) return kManyStreams;
+    return __builtin_cpu_supports("avx512f") ? kSmallCaches : kFewOpenLines;
 }
 #else
 const Processor& find() { return kManyStreams; }

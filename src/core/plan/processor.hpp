@@ -2,6 +2,7 @@
 // their caches and stores are like.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace dnnmove {
@@ -29,12 +30,17 @@ struct WorthOfBlocks {
 struct Processor {
     // What a transpose past the caches writes of each destination row at a time. Where prefetchers follow so many pages of the
     // source (0: the kernels ask for what they read), only if its rows lie in more of them, and lines are staged.
-    std::int64_t panel_bytes;
+    // By log2 of an element's bytes, where its rows begin at one place of a line; and where lines are staged because parts of them
+    // would leave by themselves, but for source rows in few cache sets (0: as where they are not).
+    std::array<std::int64_t, 5> panel_bytes;
+    std::array<std::int64_t, 5> staged_panel_bytes;
     std::int64_t followed_pages;
     // Single lines leave for rows far apart much slower than longer runs do: bytes are transposed by way of a stage.
     bool stages_bytes;
-    // Lines past the caches that may be written in parts, so many at a time; of more each part leaves by itself.
+    // Lines past the caches that may be written in parts, so many at a time, and so many at one place of their pages; of more each
+    // part leaves by itself.
     std::int64_t open_lines;
+    std::int64_t open_lines_at_place;
     // Source rows that lie in few sets of the caches are read some lines at a time.
     bool reads_row_blocks;
     // Bytes that one core may well fill alone of a last-level cache that the guests of a machine share, or of which the system
@@ -66,10 +72,12 @@ struct Processor {
 // four lines 60. Zen 4, vectors of 32 bytes, 2000 to 4000 rows of the source, of elements of 2 bytes: 16 open lines 0.27 to 0.48
 // of the speed of staged ones; of 4 and 8 bytes, 8 and 4 open lines: level.)
 inline constexpr Processor kManyStreams{
-    .panel_bytes = 512,
+    .panel_bytes = {512, 512, 512, 512, 512},
+    .staged_panel_bytes = {},
     .followed_pages = 0,
     .stages_bytes = true,
     .open_lines = 8,
+    .open_lines_at_place = 8,
     .reads_row_blocks = true,
     .shared_cache_bytes = 32 << 20,
     .repeats_by_strings = false,
@@ -96,6 +104,18 @@ inline constexpr Processor kSmallCaches = [] {
     return processor;
 }();
 
+// Zen 3, and those before it. (Zen 3, AVX2, two threads, 48 to 80 MB on each side. Two lines at one place of their pages, as rows that lie
+// multiples of 1 KiB apart have them of elements of 4 bytes, of 2 KiB of 8 bytes: 11 to 15 GB/s by halves of lines, staged 1.6 to 3.2
+// times as fast in panels of 256 bytes, 1.7 to 2.4 of 512; else 25 to 44 GB/s, staged 0.6 to 1.2 times as fast. Halves of lines in
+// panels of 256 bytes instead of 512: of 4 bytes 1.06 to 1.15, of 128: of 8 bytes 1.15 to 1.31, of 16 bytes 1.34 and 1.52.)
+inline constexpr Processor kFewOpenLines = [] {
+    Processor processor = kSmallCaches;
+    processor.panel_bytes = {512, 512, 256, 128, 128};
+    processor.staged_panel_bytes = {512, 512, 256, 256, 256};
+    processor.open_lines_at_place = 1;
+    return processor;
+}();
+
 // Zen 5. (plan/strategies/repeat.cpp has the figures.)
 inline constexpr Processor kStrings = [] {
     Processor processor = kManyStreams;
@@ -115,10 +135,12 @@ inline constexpr Processor kStrings = [] {
 // past the caches where both arrays have 18 MB, at 0.6 to 0.7 from 24 MB on. With a reader of the result behind it, it takes
 // 0.6 to 0.9 of the time up to 16 MB, 0.7 to 1.6 at 20 to 24, 1.3 to 1.7 at 32, 0.9 to 1.2 at 40 and 48.)
 inline constexpr Processor kFewStreams{
-    .panel_bytes = 256,
+    .panel_bytes = {256, 256, 256, 256, 256},
+    .staged_panel_bytes = {},
     .followed_pages = 48,
     .stages_bytes = false,
     .open_lines = 1,
+    .open_lines_at_place = 1,
     .reads_row_blocks = false,
     .shared_cache_bytes = 20 << 20,
     .repeats_by_strings = false,

@@ -105,7 +105,9 @@ private:
     void size_cached(const Sizing& sizing);
     bool worth_streaming(const Sizing& sizing) const;
     std::int64_t grouped_run(const Sizing& sizing) const;
-    std::int64_t panel_to_stream(const Sizing& sizing) const;
+    bool leaves_in_parts(const Sizing& sizing) const;
+    std::int64_t lines_at_one_place(std::int64_t rows) const;
+    std::int64_t panel_to_stream(const Sizing& sizing, bool in_parts) const;
     std::int64_t shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const;
     bool tile_loses_lines(bool aligned) const;
     bool panel_loses_lines(std::int64_t rows) const;

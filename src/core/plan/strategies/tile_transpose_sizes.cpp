@@ -26,6 +26,7 @@ constexpr std::int64_t kFewPages = 4;
 // as fast, 1.14 in the mean of 12 shapes; of 570 to 870 bytes 1.0 to 1.18; 448 bytes and 20 of 468 at 0.8 of 256 and 212.)
 constexpr std::int64_t kFewPanels = 4;
 constexpr std::int64_t kSmallPanelBytes = 128;
+constexpr std::int64_t kMostNarrowPanel = 2;  // bytes of an element, of which a panel is as long whatever the caches hold
 constexpr std::int64_t kShortPanelRow = 4096;  // bytes, of the destination
 constexpr std::int64_t kShortSourceRow = 1024;  // bytes
 // Panels whose rows end inside a line read up to a line's worth of rows that their neighbours read, too.
@@ -122,13 +123,18 @@ std::int64_t TileTranspose::grouped_run(const Sizing& sizing) const {
 // Bytes of each destination row that a unit streams: as many as the caches hold source rows for, too, but for rows of few panels.
 // Shorter vectors come back for the other part of a line, which should be in the first-level cache. (Where source rows are 2 MiB and
 // more apart, longer panels of elements of 4 and 8 bytes than 128 were 1.03 to 1.5 times as fast in 14 chains, and level in 9 matrices.)
-std::int64_t TileTranspose::panel_to_stream(const Sizing& sizing) const {
+std::int64_t TileTranspose::panel_to_stream(const Sizing& sizing, bool in_parts) const {
     const std::int64_t row = sizing.row;
     const bool lines = sizing.lines;
     const Processor& processor = *sizing.context.processor;
+    const std::int64_t panel_bytes = processor.panel_bytes[log2_of(itemsize)];
     if (processor.followed_pages == 0) {
+        const std::int64_t of_stage = in_parts && lines ? processor.staged_panel_bytes[log2_of(itemsize)] : 0;
+        const bool fits = itemsize <= kMostNarrowPanel || of_stage / itemsize <= rows_in_cache(pitches());
+        if (of_stage != 0) return fits ? of_stage : kSmallPanelBytes;
         const bool is_short = row <= kShortPanelRow || a.extent * itemsize <= kShortSourceRow;
-        return is_short && lines ? kSmallPanelBytes : processor.panel_bytes;
+        if (is_short && lines) return kSmallPanelBytes;
+        return lines ? panel_bytes : kMaxPanelBytes;
     }
     const bool halves = !sizing.by_line();
     // Less than a line of each source row is no stream: as few panels as may be. (Emerald Rapids, two threads, against what follows,
@@ -148,7 +154,7 @@ std::int64_t TileTranspose::panel_to_stream(const Sizing& sizing) const {
         const bool bounded = bytes == kMaxPanelBytes && rows > kFewRows;
         return rows <= held && pages_of(rows) <= (bounded ? kFewPages : processor.followed_pages);
     });
-    const std::int64_t other = !lines && processor.panel_bytes / itemsize <= held ? processor.panel_bytes : kSmallPanelBytes;
+    const std::int64_t other = !lines && panel_bytes / itemsize <= held ? panel_bytes : kSmallPanelBytes;
     const std::int64_t panel = followed != kFollowedPanels.end() ? *followed : other;
     const std::int64_t panels = row / panel;
     if (panels == 0 || panels >= kFewPanels) return panel;
@@ -305,9 +311,31 @@ bool TileTranspose::worth_streaming(const Sizing& sizing) const {
     return sizing.context.large && (sizing.row >= 2 * kLine || (sizing.row == kLine && sizing.aligned && dense_rows()));
 }
 
+// By vectors shorter than lines, one of each of a tile's rows is open until the next tile writes its other part: are these too many?
+bool TileTranspose::leaves_in_parts(const Sizing& sizing) const {
+    const Processor& processor = *sizing.context.processor;
+    if (sizing.by_line() || sizing.row < 2 * kLine) return false;
+    return sizing.side > processor.open_lines || lines_at_one_place(sizing.side) > processor.open_lines_at_place;
+}
+
+// How many lines of the first rows, one of each, lie at one place of their pages.
+std::int64_t TileTranspose::lines_at_one_place(std::int64_t rows) const {
+    if (!a_chained) return lines_in_one_set(std::abs(a.dst_stride), std::min(rows, a.extent), true);
+    std::int64_t most = 0;
+    const auto first = dst_rows.begin();
+    const auto last = first + std::min(rows, a.extent);
+    for (auto row = first; row != last; ++row) {
+        const auto place = [](std::int64_t offset) { return offset / kLine % (kPage / kLine); };
+        most = std::max<std::int64_t>(
+            most, std::count_if(first, last, [&](std::int64_t other) { return place(other) == place(*row); }));
+    }
+    return most;
+}
+
 void TileTranspose::size_streamed(const Sizing& sizing) {
     const Processor& processor = *sizing.context.processor;
-    const std::int64_t chosen = sizing.asked != 0 ? sizing.asked : panel_to_stream(sizing);
+    const bool in_parts = leaves_in_parts(sizing);
+    const std::int64_t chosen = sizing.asked != 0 ? sizing.asked : panel_to_stream(sizing, in_parts);
     const std::int64_t wanted = sizing.panel(sizing.lines ? chosen : std::min(chosen, kUnevenPanelBytes));
     const std::int64_t held = rows_in_cache(pitches());  // source rows
     const bool long_rows = sizing.row >= 2 * kLine;
@@ -318,8 +346,7 @@ void TileTranspose::size_streamed(const Sizing& sizing) {
         b.tile = std::min({b.extent, wanted, kBytePanelBytes});
         return;
     }
-    // By shorter vectors a line of each of a tile's rows is open until the next tile writes its other part.
-    if (!sizing.by_line() && sizing.side > processor.open_lines && long_rows) {
+    if (in_parts) {
         by_lines = true;
         whole_lines = sizing.aligned;
         b.tile = std::min({b.extent, wanted, sizing.panel(kUnevenPanelBytes)});
