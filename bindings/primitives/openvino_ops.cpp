@@ -85,8 +85,8 @@ Desc<kOp> make_desc(const py::object& data, Dims parameters, std::string argumen
     return desc;
 }
 
-// The parameters as one problem has them, however they were given: axes are non-negative, an order or lengths that were left out
-// are there.
+// The parameters as one problem has them, however they were given: axes are non-negative, an order or a length that was left out
+// is there. Mode and mapping of a broadcast are part of its problem.
 
 template <Op kOp>
 std::int64_t axis_of(const Desc<kOp>& desc) {

@@ -39,7 +39,7 @@ py::object scales_of(const ReorderDesc& desc) {
     return all;
 }
 
-// ", scales=2.0", ", scales=[1.0, 2.0], axis=1" or nothing
+// ", scales=2.0", ", scales=(1.0, 2.0), axis=1" or nothing
 std::string scaling_of(const ReorderDesc& desc) {
     const chain::Value scales = std::visit([](const auto& each) { return chain::Value(each); }, desc.scales);
     return (desc.scaled() ? ", scales=" + to_string(scales) : "") +

@@ -19,12 +19,15 @@ Transfer rows(std::int64_t bytes, std::int64_t src_offset = 0, std::int64_t src_
 
 // On a machine that says nothing of its caches, of which a core fills 32 MB then.
 PlanContext context_of(std::int64_t written, double read, Variant::Stores stores = Variant::Stores::automatic) {
-    Processor processor = kManyStreams;
-    processor.shared_cache_bytes = 32 * kMega;
-    processor.claims_lines = true;
-    processor.rows_stream_from = 0.9;
+    static const Processor kThis = [] {
+        Processor processor = kManyStreams;
+        processor.shared_cache_bytes = 32 * kMega;
+        processor.claims_lines = true;
+        processor.rows_stream_from = 0.9;
+        return processor;
+    }();
     static const LastLevelCache kUnknown;
-    PlanOptions options{Isa::scalar, 32, {}, &processor, &kUnknown};
+    PlanOptions options{Isa::scalar, 32, {}, &kThis, &kUnknown};
     options.variant.stores = stores;
     return dnnmove::context_of(options, {written, read});
 }

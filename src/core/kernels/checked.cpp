@@ -210,6 +210,10 @@ struct Checked {
             .that(rows.extent >= 0, "rows are not negative")
             .that(rows.src_rows == nullptr || inner.exchange_bytes < kLine, "no table of rows where vectors are lines")
             .that(!stores.nontemporal || inner.exchange_bytes == kLine, "vectors that are no lines are not streamed");
+        for (std::int32_t v = 0; v < block.count; ++v) {
+            const std::int32_t steps = block.destinations[v].steps;
+            Check("exchange").that(steps >= 1 && steps <= ExchangeBlock::kMaxSteps, "1 to kMaxSteps steps of a vector");
+        }
         inner.exchange(block, srcs, dsts, records, rows, stores);
     }
     static void split_records(const RecordBlock& block, const std::byte* src, std::byte* const* dsts) noexcept {

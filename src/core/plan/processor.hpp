@@ -28,12 +28,13 @@ struct WorthOfBlocks {
 };
 
 struct Processor {
-    // What a transpose past the caches writes of each destination row at a time. Where prefetchers follow so many pages of the
-    // source (0: the kernels ask for what they read), only if its rows lie in more of them, and lines are staged.
-    // By log2 of an element's bytes, where its rows begin at one place of a line; and where lines are staged because parts of them
-    // would leave by themselves, but for source rows in few cache sets (0: as where they are not).
+    // What a transpose past the caches writes of each destination row at a time, by log2 of an element's bytes: where its rows
+    // begin at one place of a line. (Of others it is as much as may be.) Where prefetchers follow the source, it is where they do
+    // not, if its rows lie in more pages than they follow, and lines are staged.
     std::array<std::int64_t, 5> panel_bytes;
+    // Instead, where lines are staged because parts of them would leave by themselves; 0: the same.
     std::array<std::int64_t, 5> staged_panel_bytes;
+    // So many pages of the source are followed; 0: the kernels ask for what they read.
     std::int64_t followed_pages;
     // Single lines leave for rows far apart much slower than longer runs do: bytes are transposed by way of a stage.
     bool stages_bytes;
@@ -104,10 +105,12 @@ inline constexpr Processor kSmallCaches = [] {
     return processor;
 }();
 
-// Zen 3, and those before it. (Zen 3, AVX2, two threads, 48 to 80 MB on each side. Two lines at one place of their pages, as rows that lie
+// Without AVX-512: Zen 3 and those before it. (Zen 3, AVX2, two threads, 48 to 80 MB on each side. Two lines at one place of their pages, as rows that lie
 // multiples of 1 KiB apart have them of elements of 4 bytes, of 2 KiB of 8 bytes: 11 to 15 GB/s by halves of lines, staged 1.6 to 3.2
 // times as fast in panels of 256 bytes, 1.7 to 2.4 of 512; else 25 to 44 GB/s, staged 0.6 to 1.2 times as fast. Halves of lines in
-// panels of 256 bytes instead of 512: of 4 bytes 1.06 to 1.15, of 128: of 8 bytes 1.15 to 1.31, of 16 bytes 1.34 and 1.52.)
+// panels of 256 bytes instead of 512: of 4 bytes 1.06 to 1.15, of 128: of 8 bytes 1.15 to 1.31, of 16 bytes 1.34 and 1.52. Of 1
+// and 2 bytes in short rows, staged: in panels of as much as may be instead of 128 bytes 0.96 to 1.38, seven of nine 1.0 and more.
+// What is moved by blocks since lines are staged, rank 6 and 8 of 16s and 8s: 1.5 to 2.0.)
 inline constexpr Processor kFewOpenLines = [] {
     Processor processor = kSmallCaches;
     processor.panel_bytes = {512, 512, 256, 128, 128};

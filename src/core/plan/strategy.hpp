@@ -1,7 +1,7 @@
 // A strategy: one way to copy the innermost part of a nest, by one of the kernels.
 //
-// Each has a file in plan/strategies, with all that is known of it: whether it can copy a nest and which loops its
-// kernel covers (match), what that costs, its tiles and stores (schedule), the call of the kernel (run), and its words
+// Each has a file in plan/strategies (tile_transpose three), with all that is known of it: whether it can copy a nest and which
+// loops its kernel covers (match), what that costs, its tiles and stores (schedule), the call of the kernel (run), and its words
 // for explain() (describe). plan/strategies.hpp lists them; plan/plan.cpp asks all and takes the cheapest.
 #pragma once
 
@@ -80,11 +80,11 @@ struct TiledLoop {
 
 // The order of the loops around the kernel's calls, outermost first. "The nest's" is that of the destination.
 enum class WalkOrder {
-    b_outside,      // the nest's, then the tiles of b, then those of a
-    a_outside,      // the nest's, then the tiles of a, then those of b
-    lines_once,     // as b_outside, but what stays inside the lines that a's steps read goes inside the walk over tiles
-    by_source,      // as b_outside, but the loops around the tiles by their steps in the source
-    by_blocks,      // as b_outside, but what stays inside a step of b goes inside the walk over tiles, by its steps there
+    b_outside,  // the nest's, then the tiles of b, then those of a
+    a_outside,  // the nest's, then the tiles of a, then those of b
+    lines_once,  // as b_outside, but what stays inside the lines that a's steps read goes inside the walk over tiles
+    by_source,  // as b_outside, but the loops around the tiles by their steps in the source
+    by_blocks,  // as b_outside, but what stays inside a step of b goes inside the walk over tiles, by its steps there
     by_destination  // all of them by their steps in the destination
 };
 
