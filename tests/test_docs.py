@@ -65,8 +65,10 @@ def described():
     """The kernels' names in explain(): the first words of what each strategy's `describe` returns."""
     for path in sorted((DOCS.parent / "src" / "core" / "plan").rglob("*.[ch]pp")):
         text = path.read_text()
-        bodies = re.findall(r"StrategyWords describe\(\) const \w+ \{(.*?)(?:\n    \}|\}\n)", text, re.DOTALL)
-        assert len(bodies) == len(re.findall(r"StrategyWords (?:\w+::)?describe\(\) const (?!= 0)", text)), path
+        signature = r"StrategyWords (?:\w+::)?describe\(\) const(?: override| final)?"
+        bodies = re.findall(signature + r" \{(.*?)(?:\n    \}|\}\n)", text, re.DOTALL)
+        declared = re.findall(signature + r"(?: = 0)?;", text)
+        assert len(bodies) + len(declared) == len(re.findall(r"StrategyWords (?:\w+::)?describe\(", text)), path
         for body in bodies:
             yield from re.findall(r'"([^"]+)"', re.split(r'", ', body.split("{", 1)[1])[0] + '"')
 

@@ -257,7 +257,7 @@ void register_openvino_ops(py::module_& module) {
             "None, or a tuple of the result's axis for each axis of the input.")
         .def_property_readonly(
             "mode", [](const Desc<Op::broadcast>& self) { return ops::name_of(ops::BroadcastMode(self.parameters[0])); },
-            "\"numpy\", \"explicit\" or \"bidirectional\".");
+            "How the lengths are matched: \"numpy\", \"explicit\" or \"bidirectional\".");
 
     for (const py::handle type : {py::handle(channels), py::handle(transpose), py::handle(split), py::handle(broadcast)}) {
         present(type);
