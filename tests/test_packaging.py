@@ -81,6 +81,14 @@ def test_recipe_runs_on_what_the_wheel_requires(pyproject, recipe):
     assert {name: SpecifierSet(spec) for name, spec in run.items()} == pip_specs(dynamic_table(pyproject)["always"])
 
 
+def test_recipe_asks_for_what_the_extras_ask_for(pyproject, recipe):
+    extras = pyproject["project"]["optional-dependencies"]
+    optional = pip_specs(extras["torch"] + extras["dask"] + extras["cli"] + extras["ir"])
+    optional["pytorch"] = optional.pop("pytorch-cpu")  # whichever build of it
+    constraints = conda_specs(recipe["requirements"]["run_constraints"])
+    assert {name: SpecifierSet(spec) for name, spec in constraints.items()} == optional
+
+
 def test_recipe_builds_with_what_the_wheel_builds_with(pyproject, recipe):
     host = conda_specs(recipe["requirements"]["host"])
     assert host["onednn"] == ">=3.2,<4 omp_*"
@@ -120,7 +128,8 @@ def test_recipe_tests_the_package(pyproject, recipe):
 def test_recipe_says_whose_package_it_is(pyproject, recipe):
     about = recipe["about"]
     assert about["license"] == pyproject["project"]["license"]
-    assert (ROOT / about["license_file"]).is_file()
+    files = [path for pattern in pyproject["project"]["license-files"] for path in ROOT.glob(pattern)]
+    assert sorted(about["license_file"]) == sorted(str(path.relative_to(ROOT)) for path in files)
     assert all(about[name].startswith("https://") for name in ("homepage", "repository", "documentation"))
     floor = pyproject["project"]["requires-python"]
     assert f'match(python, "{floor.replace(">=", "<")}")' in recipe["build"]["skip"]
@@ -154,6 +163,11 @@ def test_installed_metadata(pyproject, installed):
     found = {Requirement(text).name for text in installed.requires if "extra ==" not in text}
     always = {Requirement(text).name for text in table["always"]}
     assert found in (always, always | {"onednn-cpu-gomp"})
+
+
+def test_the_license_of_what_is_compiled_in_is_installed(installed):
+    names = {file.name for file in installed.files if "licenses" in file.parts}
+    assert names == {"LICENSE", "pybind11.txt"}
 
 
 def test_the_texts_of_docstrings_are_not_installed(installed):
