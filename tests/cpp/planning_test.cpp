@@ -156,9 +156,10 @@ TEST_CASE("short repeats are gathered in blocks of whole windows, longer ones fi
     CHECK(contains(repeated(16, 8), "kernel fill"));
 }
 
-// n x m elements, transposed by vectors of a line. Zen 5 stages what falls into few sets; Zen 4 elements of 2 and 4 bytes in rows that
-// begin at different places of a line, and what falls into the sets that the other side falls into, by shorter vectors, too.
-TEST_CASE("a small first-level cache has lines staged where little else helps") {
+// n x m elements, transposed in the caches. Zen 5 stages what falls into few sets; Zen 4 elements of 2 and 4 bytes in rows that begin at
+// different places of a line, and what falls into the sets that the other side falls into, by shorter vectors, too. (The cases by
+// shorter vectors are those of 32 bytes.)
+TEST_CASE("a small first-level cache has lines staged where little else helps" * doctest::skip(best_isa() < Isa::avx2)) {
     const auto is_staged = [](std::int64_t n, std::int64_t m, std::int64_t itemsize, std::int64_t alignment,
                               const Processor& processor) {
         PlanOptions options{Isa::scalar, alignment, {}, &processor};
@@ -168,26 +169,52 @@ TEST_CASE("a small first-level cache has lines staged where little else helps") 
     struct Case {
         std::int64_t n, m, itemsize, alignment;
         bool many_streams, small_caches;  // by vectors of a line
-        bool short_vectors = false;  // by others, with small caches
+        bool many_halves = false, small_halves = false;  // by shorter ones
     };
     for (const Case& c : std::initializer_list<Case>{
-             {1024, 1024, 4, 16, true, false},  // rows in one set, which begin at one place of a line
+             {1024, 1024, 4, 16, true, false, true},  // rows in one set, which begin at one place of a line
              {1023, 1000, 4, 16, true, true},  // at different ones
-             {2047, 1200, 1, 16, true, false},  // tiles of bytes take longer over each line
-             {1024, 1024, 4, 64, true, false},  // a tile stores each line at once
-             {1024, 2048, 4, 16, true, false},  // too much for the caches to help
-             {1024, 1024, 8, 16, true, false},  // wide elements: whole rows
+             {2047, 1200, 1, 16, true, false, true},  // tiles of bytes take longer over each line
+             {1024, 1024, 4, 64, true, false, true},  // a tile stores each line at once
+             {1024, 2048, 4, 16, true, false, true},  // too much for the caches to help
+             {1024, 1024, 8, 16, true, false, true},  // wide elements: whole rows
              {513, 513, 8, 16, false, true},  // both sides in the same sets
-             {1025, 1025, 4, 16, true, true, true},
-             {1025, 1025, 8, 16, false, true, false},  // wide elements: not by short vectors
+             {1025, 1025, 4, 16, true, true, true, true},
+             {1025, 1025, 8, 16, false, true},  // wide elements: not by short vectors
              {511, 511, 8, 16, false, false},  // in sets that drift apart
              {1361, 1361, 4, 16, false, false},  // in many sets
          }) {
         INFO(c.n, " x ", c.m, " elements of ", c.itemsize, " bytes, aligned to ", c.alignment);
         const bool by_lines = best_isa() >= Isa::avx512;
-        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kManyStreams) == (by_lines && c.many_streams));
-        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kSmallCaches) == (by_lines ? c.small_caches : c.short_vectors));
+        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kManyStreams) == (by_lines ? c.many_streams : c.many_halves));
+        CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kSmallCaches) == (by_lines ? c.small_caches : c.small_halves));
     }
+}
+
+// n x m elements, transposed in the caches by vectors of 32 bytes, which come back for the other half of each line of the source.
+TEST_CASE("shorter vectors read as many source rows as the first-level cache keeps" * doctest::skip(best_isa() != Isa::avx2)) {
+    const auto rows = [](std::int64_t n, std::int64_t m, std::int64_t itemsize, const Processor& processor) {
+        PlanOptions options{Isa::scalar, 64, {}, &processor};
+        options.variant.stores = Variant::Stores::cached;
+        const std::string text = explain(into_dense({m, n}, {itemsize, m * itemsize}, itemsize), options);
+        std::smatch found;
+        REQUIRE(std::regex_search(text, found, std::regex("source rows [0-9]+ in tiles of ([0-9]+)")));
+        return std::stoll(found[1]);
+    };
+    CHECK(rows(2560, 2000, 1, kManyStreams) == 256);
+    CHECK(rows(2688, 2000, 1, kSmallCaches) == 192);
+    CHECK(rows(2560, 2000, 1, kFewStreams) == 512);
+    CHECK(rows(2560, 2000, 4, kManyStreams) == 128);
+    // Source rows 4 KiB apart lie in one set, in which rows of the destination may lie, too.
+    CHECK(rows(768, 1024, 4, kManyStreams) == 16);
+    CHECK(rows(768, 1024, 4, kFewStreams) == 128);
+    CHECK(rows(1104, 512, 8, kManyStreams) == 8);  // four rows of the destination in four sets
+    CHECK(rows(1280, 512, 8, kManyStreams) == 16);  // in two
+    CHECK(rows(768, 256, 16, kManyStreams) == 16);  // two in one
+    CHECK(rows(784, 256, 16, kManyStreams) == 8);  // in two
+    CHECK(rows(784, 128, 16, kManyStreams) == 16);  // source rows 2 KiB apart lie in two sets
+    // Not where they drift apart.
+    CHECK(rows(768, 1028, 4, kManyStreams) == 128);
 }
 
 // m x n elements, transposed past the caches: rows of the destination are n elements long. (The tiles are those of vectors of 32 bytes.)

@@ -109,10 +109,11 @@ private:
     std::int64_t lines_at_one_place(std::int64_t rows) const;
     std::int64_t panel_to_stream(const Sizing& sizing, bool in_parts) const;
     std::int64_t shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const;
-    bool tile_loses_lines(bool aligned) const;
+    bool tile_loses_lines(const Sizing& sizing) const;
+    std::int64_t panel_of_halves(const Sizing& sizing) const;
     bool panel_loses_lines(std::int64_t rows) const;
     bool sides_meet() const;
-    bool stages_lines(const Sizing& sizing, std::int64_t panel_rows) const;
+    bool stages_lines(const Sizing& sizing, std::int64_t panel_rows, std::int64_t held) const;
     bool splits_lines(const Sizing& sizing) const;
     bool writes_whole_rows(const Sizing& sizing) const;
 };

@@ -13,10 +13,11 @@ namespace {
 // are short, and kernels ask for what they read: more short rows of the destination make a page, and of the source whole tiles
 // are prefetched.
 constexpr std::int64_t kPanelBytes = 512;
-// So many source rows at most where shorter vectors come back for the other part of each row's line, of a small first-level cache.
-// (Zen 4, two threads, against 512 bytes of each destination row: bytes of 7 to 18 MB on both sides by AVX2 0.95 to 1.09 times as fast,
-// by the portable kernels 0.9 to 1.5; 128 bytes 0.73 to 1.1 and 0.8 to 1.5.)
-constexpr std::int64_t kHeldRows = 192;
+// So many source rows at most where shorter vectors come back for the other part of each row's line, of a small first-level cache
+// and of others. (Two threads, AVX2, against 512 bytes of each destination row, bytes: Zen 4, 7 to 18 MB on both sides, 0.95 to 1.09
+// times as fast, by the portable kernels 0.9 to 1.5; 128 bytes 0.73 to 1.1 and 0.8 to 1.5. Zen 5, 0.6 to 5 MB, 1.1 to 1.33.)
+constexpr std::int64_t kSmallHeldRows = 192;
+constexpr std::int64_t kHeldRows = 256;
 constexpr std::array<std::int64_t, 3> kFollowedPanels{kMaxPanelBytes, 256, 192};  // where prefetchers follow the source's rows
 // The longest of these, where it has more than so many rows of the source, only if they lie in so few pages.
 constexpr std::int64_t kFewRows = 32;
@@ -88,6 +89,15 @@ constexpr std::int64_t kClearlyFewer = 32;
 
 // Of a panel's source, which is read a line of each row at a time.
 constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
+
+// Where a panel's source, which shorter vectors come back for, lies in few sets: lines of a destination's tile of which fewer may lie in
+// one set, and the rows of a panel for each of these. (Zen 5, AVX2, two threads, 2 to 8 MB, source rows 2 to 16 KiB apart, against
+// 512 bytes of each destination row: of 2 bytes 1.08 to 1.22 times as fast, of 4 1.12 to 1.71, of 8 1.19 to 1.75, of 16 1.13 to 1.57;
+// with fewer rows 0.3 to 1.0. With 4 and 8 lines of a tile in one set, of 4 and 8 bytes, 0.25 to 1.0, staged 1.06 to 1.45.)
+constexpr std::int64_t kMostTileSetLines = 4;
+constexpr std::int64_t kRowsPerSetLine = 8;
+constexpr std::int64_t kLeastStagedHalves = 4;  // bytes of an element
+constexpr std::int64_t kMostStagedHalves = 8;
 
 // Bytes of a way of a cache, as small as any. A second-level one has 16 of them, a quarter of which is left for others; a
 // first-level one 12 where lines are looked for there.
@@ -162,12 +172,30 @@ std::int64_t TileTranspose::panel_to_stream(const Sizing& sizing, bool in_parts)
     return longer <= kUnevenPanelBytes ? longer : panel;
 }
 
-// Does the first-level cache lose lines that a tile of vectors of a line writes before the next tile of their rows comes? Then
-// panels are staged, and each line stored once. (Not by shorter vectors, which share lines anyway: it takes them 2.5 times the
-// instructions.)
-bool TileTranspose::tile_loses_lines(bool aligned) const {
-    const std::int64_t room = itemsize == 1 || (itemsize == 2 && aligned) ? kNarrowSetLines : kSetLines;
-    return lines_in_one_set(std::abs(a.dst_stride), kLine / itemsize, aligned) > room;
+// Does the first-level cache lose lines that a tile writes before the next tile of their rows comes? Then panels are staged, and each
+// line stored once. (By shorter vectors that takes 2.5 times the instructions. Zen 5, AVX2, two threads, 1 to 4 MB: with 16 lines of
+// one set 1.37 to 1.63 times as fast, with 32 2.0 to 3.2; with 8 0.57 to 1.06.)
+bool TileTranspose::tile_loses_lines(const Sizing& sizing) const {
+    const bool narrow = sizing.by_line() && (itemsize == 1 || (itemsize == 2 && sizing.aligned));
+    return lines_in_one_set(std::abs(a.dst_stride), std::min(a.extent, sizing.side), sizing.aligned) >
+           (narrow ? kNarrowSetLines : kSetLines);
+}
+
+// Bytes of each destination row that shorter vectors write in the caches, before they come to the next rows; 0 where lines of the source
+// are lost before they come back for their other part, however few rows these are.
+std::int64_t TileTranspose::panel_of_halves(const Sizing& sizing) const {
+    const bool small = sizing.context.processor->small_first_level;
+    if (sizing.context.claims) return kPanelBytes;
+    std::int64_t panel = std::min(kPanelBytes, (small ? kSmallHeldRows : kHeldRows) * itemsize);
+    if (small || a_chained || b_chained) return panel;
+    const std::int64_t rows = std::min(b.extent, panel / itemsize);
+    const std::int64_t kept = rows_in_sets(std::abs(b.src_stride), rows, kSetLines);
+    if (kept == rows) return panel;
+    const std::int64_t together = lines_in_one_set(std::abs(a.dst_stride), std::min(a.extent, sizing.side), true);
+    if (together >= kMostTileSetLines) return 0;
+    const std::int64_t least = std::max(kLine, kRowsPerSetLine * together * itemsize);
+    while (panel > least && panel / itemsize > kept) panel /= 2;
+    return panel >= least && panel / itemsize <= kept + kept / 2 ? panel : 0;
 }
 
 // And lines of a panel's source that came without being asked for, with those before them? A stage reads them together. (Zen 5,
@@ -198,15 +226,16 @@ bool TileTranspose::splits_lines(const Sizing& sizing) const {
 // In the caches: is each line of the destination stored once, by way of a stage? (Emerald Rapids, against tiles whose lines are asked
 // for, pitches of powers of two and rows that begin anywhere included: two threads, 3 to 16 MB, 0.7 to 0.95 of their speed; 40 KB
 // to 1 MB 0.6 to 1.03.)
-bool TileTranspose::stages_lines(const Sizing& sizing, std::int64_t panel_rows) const {
+bool TileTranspose::stages_lines(const Sizing& sizing, std::int64_t panel_rows, std::int64_t held) const {
     if (sizing.context.claims || a_chained || sizing.row < 1024) return false;
     if (!sizing.context.processor->small_first_level) {
-        return sizing.by_line() &&
-               (tile_loses_lines(sizing.aligned) || (sizing.lines && panel_loses_lines(std::min(b.extent, panel_rows))));
+        if (tile_loses_lines(sizing)) return true;
+        if (sizing.by_line()) return sizing.lines && panel_loses_lines(std::min(b.extent, panel_rows));
+        return held == 0 && itemsize >= kLeastStagedHalves && itemsize <= kMostStagedHalves;
     }
     if (sides_meet()) return sizing.by_line() || itemsize <= kMostNarrow;
     return sizing.by_line() && !sizing.lines && itemsize > 1 && itemsize <= kMostNarrow &&
-           a.extent * sizing.row <= kMostStagedArray && tile_loses_lines(sizing.aligned);
+           a.extent * sizing.row <= kMostStagedArray && tile_loses_lines(sizing);
 }
 
 // Are whole rows of the destination written, a line of each source row at a time? They are few streams then.
@@ -372,15 +401,12 @@ void TileTranspose::size_whole_rows(const Sizing& sizing) {
 }
 
 void TileTranspose::size_cached(const Sizing& sizing) {
-    by_lines = stages_lines(sizing, sizing.panel(sizing.asked == 0 ? kPanelBytes : sizing.asked));
+    const std::int64_t held = sizing.by_line() ? kPanelBytes : panel_of_halves(sizing);
+    by_lines = stages_lines(sizing, sizing.panel(sizing.asked == 0 ? kPanelBytes : sizing.asked), held);
     whole_lines = by_lines && sizing.aligned;
     shifts_to_lines = !by_lines && splits_lines(sizing);
     const std::int64_t step = std::max(sizing.side, kLine / itemsize);
-    // Shorter vectors come back for the other part of a line.
-    const bool comes_back = !by_lines && sizing.context.processor->small_first_level && !sizing.by_line();
-    const std::int64_t chosen = sizing.asked != 0 ? sizing.asked
-                                : comes_back      ? std::min(kPanelBytes, kHeldRows * itemsize)
-                                                  : kPanelBytes;
+    const std::int64_t chosen = sizing.asked != 0 ? sizing.asked : by_lines || held == 0 ? kPanelBytes : held;
     const std::int64_t staged = std::min(chosen, sizing.aligned ? kMaxPanelBytes : kUnevenPanelBytes);
     const auto tile_of = [&](std::int64_t extent, std::int64_t most) {
         return by_lines ? std::min(extent, most) : level_tile(extent, most, step);
