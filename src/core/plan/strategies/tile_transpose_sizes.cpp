@@ -143,7 +143,7 @@ std::int64_t TileTranspose::panel_to_stream(const Sizing& sizing, bool in_parts)
         const bool fits = itemsize <= kMostNarrowPanel || of_stage / itemsize <= rows_in_cache(pitches());
         if (of_stage != 0) return fits ? of_stage : kSmallPanelBytes;
         const bool is_short = row <= kShortPanelRow || a.extent * itemsize <= kShortSourceRow;
-        if (is_short && lines) return kSmallPanelBytes;
+        if (is_short && lines) return processor.short_panel_bytes;
         return lines ? panel_bytes : kMaxPanelBytes;
     }
     const bool halves = !sizing.by_line();
