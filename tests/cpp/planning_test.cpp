@@ -217,6 +217,30 @@ TEST_CASE("shorter vectors read as many source rows as the first-level cache kee
     CHECK(rows(768, 1028, 4, kManyStreams) == 128);
 }
 
+TEST_CASE("chains of loops whose steps lie in few sets are staged" * doctest::skip(best_isa() < Isa::avx2)) {
+    // The axes of a dense array, reversed.
+    const auto is_staged = [](const Dims& axes, std::int64_t itemsize, const Processor& processor) {
+        PlanOptions options{Isa::scalar, 64, {}, &processor};
+        options.variant.stores = Variant::Stores::cached;
+        Dims extents(axes.rbegin(), axes.rend());
+        Dims strides;
+        std::int64_t stride = itemsize;
+        for (const std::int64_t extent : extents) {
+            strides.push_back(stride);
+            stride *= extent;
+        }
+        return contains(explain(into_dense(extents, strides, itemsize), options), "by whole lines");
+    };
+    CHECK(is_staged({32, 32, 32, 32}, 4, kManyStreams));
+    CHECK(is_staged({32, 32, 32, 32}, 2, kManyStreams));
+    CHECK(is_staged({16, 16, 16, 16, 16}, 1, kManyStreams));
+    CHECK(!is_staged({30, 31, 33, 34}, 4, kManyStreams));
+    CHECK(!is_staged({32, 32, 32, 32}, 4, kFewStreams));
+    // Short rows by shorter vectors only.
+    CHECK(is_staged({512, 16, 512}, 1, kManyStreams) == (best_isa() == Isa::avx2));
+    CHECK(is_staged({192, 32, 128}, 4, kManyStreams) == (best_isa() == Isa::avx2));
+}
+
 // m x n elements, transposed past the caches: rows of the destination are n elements long. (The tiles are those of vectors of 32 bytes.)
 TEST_CASE("lines at one place of their pages are staged where few may be open" * doctest::skip(best_isa() != Isa::avx2)) {
     const auto plan = [](const Nest& nest, const Processor& processor) {

@@ -22,42 +22,32 @@ inline std::int64_t into_line(const std::byte* address) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) & (kLine - 1));
 }
 
-// The lines that rows with one pitch have at one place, by the set of a first-level cache that they lie in: one of 64 sets, as all
-// have, by the place that a line has in its page.
+// Counts lines by the set of a first-level cache that they lie in: one of 64 sets, as all have, by the place of a line in its page.
 class LinesInSets {
 public:
-    // (Unsigned: of a result that no memory has room for only the plan is asked, and places may wrap around.)
-    explicit LinesInSets(std::int64_t pitch) : pitch_(static_cast<std::uint64_t>(pitch)) {}
-
-    // Adds the line of the next row, and the one behind it where rows are not aligned. Returns how many lie in one set with them.
-    std::int64_t add_row(bool aligned = true) {
-        const std::uint64_t set = place_ / kLine % kSets;
-        place_ += pitch_;
-        const std::int64_t lines = ++lines_[set];
-        return aligned ? lines : std::max(lines, ++lines_[(set + 1) % kSets]);
+    // Adds the line at this offset, and the one behind it where what is there is not aligned. Returns how many lie in one set with them.
+    std::int64_t add(std::int64_t offset, bool aligned = true) {
+        // (Unsigned: of a result that no memory has room for only the plan is asked, and offsets may wrap around.)
+        const std::uint64_t line = static_cast<std::uint64_t>(offset) / kLine;
+        const std::int64_t lines = ++lines_[line % kSets];
+        return aligned ? lines : std::max(lines, ++lines_[(line + 1) % kSets]);
     }
 
 private:
     static constexpr std::uint64_t kSets = kPage / kLine;
-    std::uint64_t pitch_;
-    std::uint64_t place_ = 0;
     std::int64_t lines_[kSets] = {};
 };
 
-// How many of the lines of so many rows lie in the same set.
+// How many of the lines that `rows` rows with this pitch have at one place, a line of each or, where rows are not aligned, two, lie in
+// the same set.
 inline std::int64_t lines_in_one_set(std::int64_t pitch, std::int64_t rows, bool aligned) {
-    LinesInSets sets(pitch);
+    LinesInSets sets;
     std::int64_t most = 0;
-    for (std::int64_t row = 0; row < rows; ++row) most = std::max(most, sets.add_row(aligned));
+    std::uint64_t offset = 0;
+    for (std::int64_t row = 0; row < rows; ++row, offset += static_cast<std::uint64_t>(pitch)) {
+        most = std::max(most, sets.add(static_cast<std::int64_t>(offset), aligned));
+    }
     return most;
-}
-
-// The first rows, `rows` at most, of which no more lines than so many lie in the same set.
-inline std::int64_t rows_in_sets(std::int64_t pitch, std::int64_t rows, std::int64_t lines) {
-    LinesInSets sets(pitch);
-    std::int64_t row = 0;
-    while (row < rows && sets.add_row() <= lines) ++row;
-    return row;
 }
 
 // Collects bytes that follow each other in the destination; whole lines leave past the caches, each stored once.

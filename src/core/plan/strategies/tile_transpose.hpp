@@ -110,6 +110,7 @@ private:
     std::int64_t panel_to_stream(const Sizing& sizing, bool in_parts) const;
     std::int64_t shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const;
     bool tile_loses_lines(const Sizing& sizing) const;
+    std::int64_t rows_in_sets(std::int64_t rows) const;
     std::int64_t panel_of_halves(const Sizing& sizing) const;
     bool panel_loses_lines(std::int64_t rows) const;
     bool sides_meet() const;
