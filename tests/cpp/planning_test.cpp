@@ -217,6 +217,23 @@ TEST_CASE("shorter vectors read as many source rows as the first-level cache kee
     CHECK(rows(768, 1028, 4, kManyStreams) == 128);
 }
 
+// Transposed past the caches, where rows of the destination are short.
+TEST_CASE("short rows are streamed in panels as long as the processor likes, if their source rows fit ahead") {
+    const auto tiled = [](const Nest& nest, std::int64_t rows, const Processor& processor) {
+        PlanOptions options{Isa::scalar, 64, {}, &processor};
+        options.variant.stores = Variant::Stores::nontemporal;
+        return contains(explain(nest, options), ("in tiles of " + std::to_string(rows) + ", loops").c_str()) ||
+               contains(explain(nest, options), ("in tiles of " + std::to_string(rows) + ", source").c_str());
+    };
+    const auto matrices = [](std::int64_t count, std::int64_t n, std::int64_t m) {  // of elements of 4 bytes
+        return into_dense({count, m, n}, {4 * n * m, 4, 4 * m}, 4);
+    };
+    CHECK(tiled(matrices(1, 480, 12000), 64, kManyStreams));
+    CHECK(tiled(matrices(1, 480, 12000), 32, kSmallCaches));
+    CHECK(tiled(matrices(100, 320, 100), 64, kManyStreams));
+    CHECK(tiled(matrices(100, 320, 252), 32, kManyStreams));  // 64 rows of 1008 bytes are too much
+}
+
 TEST_CASE("chains of loops whose steps lie in few sets are staged" * doctest::skip(best_isa() < Isa::avx2)) {
     // The axes of a dense array, reversed.
     const auto is_staged = [](const Dims& axes, std::int64_t itemsize, const Processor& processor) {
