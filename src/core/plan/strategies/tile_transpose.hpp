@@ -107,7 +107,7 @@ private:
     std::int64_t grouped_run(const Sizing& sizing) const;
     bool leaves_in_parts(const Sizing& sizing) const;
     std::int64_t lines_at_one_place(std::int64_t rows) const;
-    std::int64_t short_panel(const Processor& processor) const;
+    std::int64_t short_panel(const Sizing& sizing) const;
     std::int64_t panel_to_stream(const Sizing& sizing, bool in_parts) const;
     std::int64_t shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const;
     bool tile_loses_lines(const Sizing& sizing) const;
