@@ -156,6 +156,38 @@ def test_rows_around_a_multiple_of_1024_bytes(dtype, over):
         assert_same(dm.transpose(data, (1, 0)), oracle.transpose(data, (1, 0)))
 
 
+@pytest.mark.parametrize("offset", [0, 16, 40])
+@pytest.mark.parametrize(
+    ("shape", "dtype", "order"),
+    [
+        ((32, 32, 32, 32), "f4", (3, 2, 1, 0)),
+        ((32, 32, 32, 32), "u2", (3, 2, 1, 0)),
+        ((32, 32, 32, 33), "u2", (3, 2, 1, 0)),
+        ((16, 16, 16, 16, 16), "u1", (4, 3, 2, 1, 0)),
+        ((8, 8, 8, 8, 8, 8), "f4", (5, 4, 3, 2, 1, 0)),
+        ((32, 16, 32, 16), "f8", (3, 2, 1, 0)),
+        ((512, 16, 512), "u1", (2, 1, 0)),
+        ((192, 32, 128), "f4", (2, 1, 0)),
+        ((192, 32, 8), "f4", (2, 1, 0)),
+        ((2049, 1075), "u1", (1, 0)),
+        ((805, 256), "c16", (1, 0)),
+    ],
+)
+def test_lines_in_few_sets(shape, dtype, order, offset):
+    """In the caches, lines of both sides at the same places of their pages: staged, or in short panels."""
+    data = some.dense(shape, dtype)
+    expected = oracle.transpose(data, order)
+    buffer = np.zeros(data.nbytes + 128, "u1")
+    start = -buffer.ctypes.data % 64 + offset // data.itemsize * data.itemsize
+    out = buffer[start : start + data.nbytes].view(dtype).reshape(expected.shape)
+    dm.transpose(data, order, out=out)
+    assert_same(out, expected)
+    assert not buffer[:start].any()
+    assert not buffer[start + data.nbytes :].any()
+    dm.transpose(data[..., ::-1], order, out=out)
+    assert_same(out, oracle.transpose(data[..., ::-1], order))
+
+
 @pytest.mark.parametrize("length", [65, 72, 80, 81, 96, 97, 127, 128])
 @pytest.mark.parametrize("shape", [(3, 16, 700), (5, 12, 197)])
 def test_short_rows(shape, length):

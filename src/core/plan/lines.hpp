@@ -9,8 +9,8 @@
 
 namespace dnnmove {
 
-// Past the caches the two partial lines of a run are worth it, from so many bytes on: where the kernel makes it of elements, and
-// where it is copied as it is.
+// Past the caches the two partial lines of a run are worth it, from so many bytes on: where the kernel makes it of elements,
+// and where it is copied as it is.
 inline constexpr std::int64_t kLeastStreamedRun = 1024;
 inline constexpr std::int64_t kLeastStreamedRow = 192;
 
@@ -22,13 +22,14 @@ inline std::int64_t into_line(const std::byte* address) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) & (kLine - 1));
 }
 
-// Counts lines by the set of a first-level cache that they lie in: one of 64 sets, as all have, by the place of a line in its page.
+// Counts lines by the set of a first-level cache that they lie in: one of 64 sets, as all have, by the place of a line in its
+// page.
 class LinesInSets {
 public:
-    // Adds the line at this offset, and the one behind it where what is there is not aligned. Returns how many lie in one set with them.
-    std::int64_t add(std::int64_t offset, bool aligned = true) {
-        // (Unsigned: of a result that no memory has room for only the plan is asked, and offsets may wrap around.)
-        const std::uint64_t line = static_cast<std::uint64_t>(offset) / kLine;
+    // Adds the line at this offset, and the one behind it where what is there is not aligned. Returns how many lie in one set
+    // with them. (Unsigned: of a result that no memory has room for only the plan is asked, and offsets may wrap around.)
+    std::int64_t add(std::uint64_t offset, bool aligned = true) {
+        const std::uint64_t line = offset / kLine;
         const std::int64_t lines = ++lines_[line % kSets];
         return aligned ? lines : std::max(lines, ++lines_[(line + 1) % kSets]);
     }
@@ -38,14 +39,14 @@ private:
     std::int64_t lines_[kSets] = {};
 };
 
-// How many of the lines that `rows` rows with this pitch have at one place, a line of each or, where rows are not aligned, two, lie in
-// the same set.
+// How many of the lines that `rows` rows with this pitch have at one place, a line of each or, where rows are not aligned, two,
+// lie in the same set.
 inline std::int64_t lines_in_one_set(std::int64_t pitch, std::int64_t rows, bool aligned) {
     LinesInSets sets;
     std::int64_t most = 0;
     std::uint64_t offset = 0;
     for (std::int64_t row = 0; row < rows; ++row, offset += static_cast<std::uint64_t>(pitch)) {
-        most = std::max(most, sets.add(static_cast<std::int64_t>(offset), aligned));
+        most = std::max(most, sets.add(offset, aligned));
     }
     return most;
 }

@@ -35,12 +35,12 @@ struct TileTranspose final : ChainedTranspose {
     // The destination's rows start inside a line, all at the same place: tiles are shifted so that
     // all but the first start with a line, and there may be one more.
     bool shifts_to_lines = false;
-    // The source's rows start inside a line, all at the same place: tiles of columns but the first begin with lines, and that one
-    // has also what comes before the first line.
+    // The source's rows start inside a line, all at the same place: tiles of columns but the first begin with lines, and that
+    // one has also what comes before the first line.
     bool begins_with_lines = false;
-    // In the second-level cache, too, lines are asked for; but not where vectors are lines, of bytes and of 2 bytes, whose tiles take
-    // longer over each. (Emerald Rapids, 30 KB to 1 MB: such tiles 0.77 to 0.92 times as fast if they are, of wider elements 1.0 to
-    // 1.45, and where vectors lie in two lines 1.0 to 1.9.)
+    // In the second-level cache, too, lines are asked for; but not where vectors are lines, of bytes and of 2 bytes, whose
+    // tiles take longer over each. (Emerald Rapids, 30 KB to 1 MB: such tiles 0.77 to 0.92 times as fast if they are, of wider
+    // elements 1.0 to 1.45, and where vectors lie in two lines 1.0 to 1.9.)
     bool claims_near = false;
 
 protected:
@@ -95,6 +95,8 @@ private:
         bool aligned;  // namely where it begins
 
         bool by_line() const { return context.kernels->vector_bytes == kLine; }
+        // Bytes of a destination row that vectors shorter than a line write at a time in the caches.
+        std::int64_t most_held() const;
         // Source rows of a panel of so many bytes.
         std::int64_t panel(std::int64_t bytes) const { return std::max(side, bytes / itemsize); }
     };

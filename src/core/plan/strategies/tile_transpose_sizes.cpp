@@ -13,29 +13,31 @@ namespace {
 // are short, and kernels ask for what they read: more short rows of the destination make a page, and of the source whole tiles
 // are prefetched.
 constexpr std::int64_t kPanelBytes = 512;
-// So many source rows at most where shorter vectors come back for the other part of each row's line, of a small first-level cache
-// and of others. (Two threads, AVX2, against 512 bytes of each destination row, bytes: Zen 4, 7 to 18 MB on both sides, 0.95 to 1.09
-// times as fast, by the portable kernels 0.9 to 1.5; 128 bytes 0.73 to 1.1 and 0.8 to 1.5. Zen 5, 0.6 to 5 MB, 1.1 to 1.33.)
+// So many source rows at most where shorter vectors come back for the other part of each row's line, of a small first-level
+// cache and of others. (Two threads, AVX2, against 512 bytes of each destination row, bytes: Zen 4, 7 to 18 MB on both sides,
+// 0.95 to 1.09 times as fast, by the portable kernels 0.9 to 1.5; 128 bytes 0.73 to 1.1 and 0.8 to 1.5. Zen 5, 0.6 to 5 MB, 1.1
+// to 1.33.)
 constexpr std::int64_t kSmallHeldRows = 192;
 constexpr std::int64_t kHeldRows = 256;
 constexpr std::array<std::int64_t, 3> kFollowedPanels{kMaxPanelBytes, 256, 192};  // where prefetchers follow the source's rows
 // The longest of these, where it has more than so many rows of the source, only if they lie in so few pages.
 constexpr std::int64_t kFewRows = 32;
 constexpr std::int64_t kFewPages = 4;
-// A row of so few panels has one less, if they have room for it: a short one takes as long to begin and to end as others. (Emerald
-// Rapids, two threads, 20 to 90 MB, the same arrays and others each time: rows of 260 to 440 bytes as one panel 1.0 to 1.5 times
-// as fast, 1.14 in the mean of 12 shapes; of 570 to 870 bytes 1.0 to 1.18; 448 bytes and 20 of 468 at 0.8 of 256 and 212.)
+// A row of so few panels has one less, if they have room for it: a short one takes as long to begin and to end as others.
+// (Emerald Rapids, two threads, 20 to 90 MB, the same arrays and others each time: rows of 260 to 440 bytes as one panel 1.0 to
+// 1.5 times as fast, 1.14 in the mean of 12 shapes; of 570 to 870 bytes 1.0 to 1.18; 448 bytes and 20 of 468 at 0.8 of 256 and
+// 212.)
 constexpr std::int64_t kFewPanels = 4;
 constexpr std::int64_t kSmallPanelBytes = 128;
 constexpr std::int64_t kMostNarrowPanel = 2;  // bytes of an element, of which a panel is as long whatever the caches hold
 constexpr std::int64_t kShortPanelRow = 4096;  // bytes, of the destination
 constexpr std::int64_t kShortSourceRow = 1024;  // bytes
-// Rows of the destination that are shorter are written whole by few panels, one behind the other. (Zen 5, rows of 256 bytes, in one panel
-// instead of two: elements of 4 bytes by vectors of a line 0.76, by AVX2 0.80 to 1.10, of 8 bytes 0.88 to 1.24.)
+// Rows of the destination that are shorter are written whole by few panels, one behind the other. (Zen 5, rows of 256 bytes, in
+// one panel instead of two: elements of 4 bytes by vectors of a line 0.76, by AVX2 0.80 to 1.10, of 8 bytes 0.88 to 1.24.)
 constexpr std::int64_t kLeastPanelledRow = 1024;
-// Of short source rows a whole tile is asked for ahead, which should fit into the first-level cache. (Zen 5, 67 and 79 MB, source rows of 256
-// elements of 4 bytes: 64 of them at 0.83 to 0.91 of the speed of 32, in one of four states of the machine at 1.2; rows of an array of
-// 8 axes of 8, which lie in few sets, at 0.72 to 0.95.)
+// Of short source rows a whole tile is asked for ahead, which should fit into the first-level cache. (Zen 5, 67 and 79 MB,
+// source rows of 256 elements of 4 bytes: 64 of them at 0.83 to 0.91 of the speed of 32, in one of four states of the machine
+// at 1.2; rows of an array of 8 axes of 8, which lie in few sets, at 0.72 to 0.95.)
 constexpr std::int64_t kMostAheadBytes = 32 * 1024;
 // Panels whose rows end inside a line read up to a line's worth of rows that their neighbours read, too.
 constexpr std::int64_t kUnevenPanelBytes = kMaxPanelBytes - kLine;
@@ -50,10 +52,10 @@ constexpr std::int64_t kMostGroupedRun = 512;
 constexpr std::int64_t kHugePage = 2 << 20;  // bytes
 // Rows of the source from which tiles of columns begin with their lines, which arrays of NumPy seldom do by themselves.
 constexpr std::int64_t kLongColumns = 1024;  // bytes
-// Where whole rows of the destination are written, those of one line of each source row: bytes of both sides' rows at least. (Zen 4,
-// two threads, by vectors of a line, 500 to 1024 rows of elements of 8 and 16 bytes, against panels: 1.0 to 1.5 times as fast.
-// Granite Rapids, 500 to 1025 rows 1.0 to 1.5, pitches of powers of two 0.5 to 0.9; but against panels whose lines are asked for
-// Emerald Rapids is at 0.7 to 0.92.)
+// Where whole rows of the destination are written, those of one line of each source row: bytes of both sides' rows at least.
+// (Zen 4, two threads, by vectors of a line, 500 to 1024 rows of elements of 8 and 16 bytes, against panels: 1.0 to 1.5 times
+// as fast. Granite Rapids, 500 to 1025 rows 1.0 to 1.5, pitches of powers of two 0.5 to 0.9; but against panels whose lines are
+// asked for Emerald Rapids is at 0.7 to 0.92.)
 constexpr std::int64_t kLeastWholeElement = 8;
 constexpr std::int64_t kLongWholeRow = 3072;
 constexpr std::int64_t kLongWholePitch = 2048;
@@ -68,28 +70,28 @@ constexpr std::int64_t kSetLines = 12;
 // 0.65 to 0.75, of 2 bytes at 0.35 to 0.55.)
 constexpr std::int64_t kNarrowSetLines = 16;
 
-// Where the first-level cache has fewer ways a stage gains less: it is for tiles whose lines of both sides meet in sets; and by vectors
-// of a line for elements of 2 and 4 bytes of arrays up to so many bytes whose rows begin at different places of a line. (Zen 4, rows 16
-// bytes behind lines, GB/s by tiles and by way of a stage, two threads. Sides that meet: 1025x1025 elements of 2, 4 and 8 bytes 34 and
-// 41, 21 and 38, 22 and 24, by AVX2 24 and 49, 17 and 51, 36 and 35; of bytes 38 and 37, by AVX2 26 and 42. 1000x1000 of 4 bytes,
-// rows of the result 1022 to 1026 elements apart, 44 to 49 and 66 to 68, of 2 bytes 54 to 61 and 60 and 61; but 1024 apart 77 and 67,
-// 68 and 61. 1200x1200 bytes 2047 to 2049 apart 45 to 60 and 39 to 41.)
+// Where the first-level cache has fewer ways a stage gains less: it is for tiles whose lines of both sides meet in sets; and by
+// vectors of a line for elements of 2 and 4 bytes of arrays up to so many bytes whose rows begin at different places of a line.
+// (Zen 4, rows 16 bytes behind lines, GB/s by tiles and by way of a stage, two threads. Sides that meet: 1025x1025 elements of
+// 2, 4 and 8 bytes 34 and 41, 21 and 38, 22 and 24, by AVX2 24 and 49, 17 and 51, 36 and 35; of bytes 38 and 37, by AVX2 26 and
+// 42. 1000x1000 of 4 bytes, rows of the result 1022 to 1026 elements apart, 44 to 49 and 66 to 68, of 2 bytes 54 to 61 and 60
+// and 61; but 1024 apart 77 and 67, 68 and 61. 1200x1200 bytes 2047 to 2049 apart 45 to 60 and 39 to 41.)
 constexpr std::int64_t kSmallSetLines = 8;
 constexpr std::int64_t kMostNarrow = 4;  // bytes of an element
 constexpr std::int64_t kMostStagedArray = 6 << 20;
 
-// Rows that begin inside a line, all at the same place of one: so many vectors of each are shifted onto the lines, at least. (16 bytes
-// behind a line. One thread, 16 KB to 2 MB: by vectors of a line rows of 192 to 512 bytes 1.2 to 1.75 times as fast, of 1600 2.0, of
-// two lines 0.83 to 1.05; by AVX2 rows of 128 bytes 1.1 to 1.3, longer ones 1.2 to 1.6.)
+// Rows that begin inside a line, all at the same place of one: so many vectors of each are shifted onto the lines, at least.
+// (16 bytes behind a line. One thread, 16 KB to 2 MB: by vectors of a line rows of 192 to 512 bytes 1.2 to 1.75 times as fast,
+// of 1600 2.0, of two lines 0.83 to 1.05; by AVX2 rows of 128 bytes 1.1 to 1.3, longer ones 1.2 to 1.6.)
 constexpr std::int64_t kLeastShiftedVectors = 3;
 
-// A kernel call takes so many bytes at least, where rows of the destination are short. (Emerald Rapids, one thread, 80 to 256 KB
-// in the second-level cache, rows of 20 to 96 bytes, against 512 bytes of each source row: 1.08 times as fast by AVX2, 1.07 to
-// 1.13 by vectors of a line; larger calls level.)
+// A kernel call takes so many bytes at least, where rows of the destination are short. (Emerald Rapids, one thread, 80 to 256
+// KB in the second-level cache, rows of 20 to 96 bytes, against 512 bytes of each source row: 1.08 times as fast by AVX2, 1.07
+// to 1.13 by vectors of a line; larger calls level.)
 constexpr std::int64_t kLeastCallBytes = 8 << 10;
 
-// What is divided among threads, of so few tiles of destination rows that their number matters; and a part of all rows that is worth
-// smaller tiles.
+// What is divided among threads, of so few tiles of destination rows that their number matters; and a part of all rows that is
+// worth smaller tiles.
 constexpr std::int64_t kLeastSharedBytes = 192 << 10;
 constexpr std::int64_t kFewTiles = 8;
 constexpr std::int64_t kClearlyFewer = 32;
@@ -97,11 +99,12 @@ constexpr std::int64_t kClearlyFewer = 32;
 // Of a panel's source, which is read a line of each row at a time.
 constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
 
-// Where a panel's source, which shorter vectors come back for, lies in few sets: lines of a destination's tile of which fewer may lie in
-// one set, and the rows of a panel for each of these. (Zen 5, AVX2, two threads, 2 to 8 MB, source rows 2 to 16 KiB apart, against
-// 512 bytes of each destination row: of 2 bytes 1.08 to 1.22 times as fast, of 4 1.12 to 1.71, of 8 1.19 to 1.75, of 16 1.13 to 1.57;
-// with fewer rows 0.3 to 1.0. With 4 and 8 lines of a tile in one set, of 4 and 8 bytes, 0.25 to 1.0, staged 1.06 to 1.45.)
-constexpr std::int64_t kMostTileSetLines = 4;
+// Where a panel's source, which shorter vectors come back for, lies in few sets: lines of a destination's tile that may lie in
+// one set, and the rows of a panel for each of these. (Zen 5, AVX2, two threads, 2 to 8 MB, source rows 2 to 16 KiB apart,
+// against 512 bytes of each destination row: of 2 bytes 1.08 to 1.22 times as fast, of 1 byte in rows 0.5 to 1.5 KiB apart 0.97
+// to 1.34, of 4 1.12 to 1.71, of 8 1.19 to 1.75, of 16 1.13 to 1.57; with fewer rows 0.3 to 1.0. With 4 and 8 lines of a tile
+// in one set, of 4 and 8 bytes, 0.25 to 1.0, staged 1.06 to 1.45.)
+constexpr std::int64_t kMostTileSetLines = 3;
 constexpr std::int64_t kRowsPerSetLine = 8;
 constexpr std::int64_t kLeastStagedHalves = 4;  // bytes of an element
 constexpr std::int64_t kMostStagedHalves = 8;
@@ -147,14 +150,15 @@ std::int64_t TileTranspose::short_panel(const Sizing& sizing) const {
     const std::int64_t source_row = a.extent * itemsize;
     const bool is_long = source_row > kShortSourceRow;
     const std::int64_t rows = std::min(b.extent, panel / itemsize);
-    // (Long rows that do not lie in a chain are read in blocks where they lie in few sets.)
+    // (Long rows that do not lie in a chain are read in blocks, or staged, where they lie in few sets.)
     const bool kept = (is_long && !b_chained) || rows_in_sets(rows) == rows;
     return kept && (is_long || rows * source_row <= kMostAheadBytes) ? panel : kSmallPanelBytes;
 }
 
-// Bytes of each destination row that a unit streams: as many as the caches hold source rows for, too, but for rows of few panels.
-// Shorter vectors come back for the other part of a line, which should be in the first-level cache. (Where source rows are 2 MiB and
-// more apart, longer panels of elements of 4 and 8 bytes than 128 were 1.03 to 1.5 times as fast in 14 chains, and level in 9 matrices.)
+// Bytes of each destination row that a unit streams: as many as the caches hold source rows for, too, but for rows of few
+// panels. Shorter vectors come back for the other part of a line, which should be in the first-level cache. (Where source rows
+// are 2 MiB and more apart, longer panels of elements of 4 and 8 bytes than 128 were 1.03 to 1.5 times as fast in 14 chains,
+// and level in 9 matrices.)
 std::int64_t TileTranspose::panel_to_stream(const Sizing& sizing, bool in_parts) const {
     const std::int64_t row = sizing.row;
     const bool lines = sizing.lines;
@@ -168,8 +172,8 @@ std::int64_t TileTranspose::panel_to_stream(const Sizing& sizing, bool in_parts)
         return row > kShortPanelRow && a.extent * itemsize > kShortSourceRow ? panel_bytes : short_panel(sizing);
     }
     const bool halves = !sizing.by_line();
-    // Less than a line of each source row is no stream: as few panels as may be. (Emerald Rapids, two threads, against what follows,
-    // 22 shapes of 20 to 90 MB: 1.0 to 1.3 times as fast, 1.09 in the mean.)
+    // Less than a line of each source row is no stream: as few panels as may be. (Emerald Rapids, two threads, against what
+    // follows, 22 shapes of 20 to 90 MB: 1.0 to 1.3 times as fast, 1.09 in the mean.)
     if (a.extent * itemsize < kLine) return even_panel(row, lines && !halves ? kMaxPanelBytes : kUnevenPanelBytes);
     const std::int64_t held = rows_in_cache(pitches(), halves ? kFirstLevelWay : kSecondLevelWay);
     const auto pages_of = [&](std::int64_t rows) {
@@ -193,41 +197,16 @@ std::int64_t TileTranspose::panel_to_stream(const Sizing& sizing, bool in_parts)
     return longer <= kUnevenPanelBytes ? longer : panel;
 }
 
-// Does the first-level cache lose lines that a tile writes before the next tile of their rows comes? Then panels are staged, and each
-// line stored once. (By shorter vectors that takes 2.5 times the instructions. Zen 5, AVX2, two threads, 1 to 4 MB: with 16 lines of
-// one set 1.37 to 1.63 times as fast, with 32 2.0 to 3.2; with 8 0.57 to 1.06.)
+// Does the first-level cache lose lines that a tile writes before the next tile of their rows comes? Then panels are staged,
+// and each line stored once. (By shorter vectors that takes 2.5 times the instructions. Zen 5, AVX2, two threads, 1 to 4 MB:
+// with 16 lines of one set 1.37 to 1.63 times as fast, with 32 2.0 to 3.2; with 8 0.57 to 1.06. Of a row of a chain one line is
+// counted wherever it begins.)
 bool TileTranspose::tile_loses_lines(const Sizing& sizing) const {
     const bool narrow = sizing.by_line() && (itemsize == 1 || (itemsize == 2 && sizing.aligned));
-    const std::int64_t lines = a_chained
-                                   ? lines_at_one_place(sizing.side)
-                                   : lines_in_one_set(std::abs(a.dst_stride), std::min(a.extent, sizing.side), sizing.aligned);
+    const std::int64_t rows = sizing.by_line() ? sizing.side : std::min(a.extent, sizing.side);
+    const std::int64_t lines = a_chained ? lines_at_one_place(sizing.side)
+                                         : lines_in_one_set(std::abs(a.dst_stride), rows, sizing.aligned);
     return lines > (narrow ? kNarrowSetLines : kSetLines);
-}
-
-// The first rows of the source, so many at most, of which a set of the first-level cache keeps a line of each.
-std::int64_t TileTranspose::rows_in_sets(std::int64_t rows) const {
-    LinesInSets sets;
-    std::int64_t row = 0;
-    const auto offset = [&] { return b_chained ? src_rows[static_cast<std::size_t>(row)] : row * b.src_stride; };
-    while (row < rows && sets.add(offset()) <= kSetLines) ++row;
-    return row;
-}
-
-// Bytes of each destination row that shorter vectors write in the caches, before they come to the next rows; 0 where lines of the source
-// are lost before they come back for their other part, however few rows these are.
-std::int64_t TileTranspose::panel_of_halves(const Sizing& sizing) const {
-    const bool small = sizing.context.processor->small_first_level;
-    if (sizing.context.claims) return kPanelBytes;
-    std::int64_t panel = std::min(kPanelBytes, (small ? kSmallHeldRows : kHeldRows) * itemsize);
-    if (small) return panel;
-    const std::int64_t rows = std::min(b.extent, panel / itemsize);
-    const std::int64_t kept = rows_in_sets(rows);
-    if (kept == rows) return panel;
-    const std::int64_t together = lines_at_one_place(sizing.side);
-    if (together >= kMostTileSetLines) return 0;
-    const std::int64_t least = std::max(kLine, kRowsPerSetLine * together * itemsize);
-    while (panel > least && panel / itemsize > kept) panel /= 2;
-    return panel >= least && panel / itemsize <= kept + kept / 2 ? panel : 0;
 }
 
 // And lines of a panel's source that came without being asked for, with those before them? A stage reads them together. (Zen 5,
@@ -237,8 +216,40 @@ bool TileTranspose::panel_loses_lines(std::int64_t rows) const {
     return itemsize == 8 && !b_chained && lines_in_one_set(std::abs(b.src_stride), rows, true) > kSourceSetLines;
 }
 
-// Does a tile read and write lines of the same sets, more than these have ways? Where a step along either side's rows moves both
-// alike within a page, it does so all along.
+std::int64_t TileTranspose::Sizing::most_held() const {
+    return std::min(kPanelBytes, (context.processor->small_first_level ? kSmallHeldRows : kHeldRows) * itemsize);
+}
+
+// The first rows of the source, so many at most, of which a set of the first-level cache keeps a line of each.
+std::int64_t TileTranspose::rows_in_sets(std::int64_t rows) const {
+    LinesInSets sets;
+    std::int64_t row = 0;
+    const auto offset = [&] { return b_chained ? src_rows[static_cast<std::size_t>(row)] : row * b.src_stride; };
+    while (row < rows && sets.add(static_cast<std::uint64_t>(offset())) <= kSetLines) ++row;
+    return row;
+}
+
+// Bytes of each destination row that vectors shorter than a line write in the caches before they come to the next rows; 0 where
+// no panel keeps the lines of its source until they come back for the other part. (Half as many rows more than are kept do less
+// harm than a stage.)
+std::int64_t TileTranspose::panel_of_halves(const Sizing& sizing) const {
+    const Processor& processor = *sizing.context.processor;
+    if (processor.claims_lines) return kPanelBytes;
+    std::int64_t panel = sizing.most_held();
+    const bool comes_back = a.extent > sizing.side;
+    if (processor.small_first_level || !comes_back) return panel;
+    const std::int64_t rows = std::min(b.extent, panel / itemsize);
+    const std::int64_t kept = rows_in_sets(rows);
+    if (kept == rows) return panel;
+    const std::int64_t together = lines_at_one_place(sizing.side);
+    if (together > kMostTileSetLines) return 0;
+    const std::int64_t least = std::max(kLine, kRowsPerSetLine * together * itemsize);
+    while (panel > least && panel / itemsize > kept) panel /= 2;
+    return panel >= least && panel / itemsize <= kept + kept / 2 ? panel : 0;
+}
+
+// Does a tile read and write lines of the same sets, more than these have ways? Where a step along either side's rows moves
+// both alike within a page, it does so all along.
 bool TileTranspose::sides_meet() const {
     const std::int64_t side = kLine / itemsize;
     if (a_chained || b_chained || (b.src_stride - itemsize) % kPage * side % kPage != 0 ||
@@ -255,16 +266,17 @@ bool TileTranspose::splits_lines(const Sizing& sizing) const {
     return sizing.lines && place % vector_bytes != 0 && sizing.row >= least;
 }
 
-// In the caches: is each line of the destination stored once, by way of a stage? (Zen 5, two threads, 1 to 8 MB, permutations whose axes
-// are powers of two, of chains of loops: by vectors of a line 0.89 to 1.84 times as fast, 1.24 in the mean of 23, by AVX2 1.17 to 2.4. Emerald Rapids, against tiles whose lines are asked
-// for, pitches of powers of two and rows that begin anywhere included: two threads, 3 to 16 MB, 0.7 to 0.95 of their speed; 40 KB
-// to 1 MB 0.6 to 1.03.)
+// In the caches: is each line of the destination stored once, by way of a stage? (Zen 5, two threads, 1 to 8 MB, permutations
+// whose axes are powers of two, of chains of loops: by vectors of a line 0.89 to 1.84 times as fast, 1.24 in the mean of 23, by
+// AVX2 1.17 to 2.4. Emerald Rapids, against tiles whose lines are asked for, pitches of powers of two and rows that begin
+// anywhere included: two threads, 3 to 16 MB, 0.7 to 0.95 of their speed; 40 KB to 1 MB 0.6 to 1.03.)
 bool TileTranspose::stages_lines(const Sizing& sizing, std::int64_t panel_rows, std::int64_t held) const {
     if (sizing.context.claims) return false;
-    const bool small = sizing.context.processor->small_first_level;
+    const Processor& processor = *sizing.context.processor;
+    const bool small = processor.small_first_level;
     if (!small && !sizing.by_line()) {
-        const bool loses_source = held == 0 && itemsize >= kLeastStagedHalves && itemsize <= kMostStagedHalves;
-        return sizing.row >= kLeastStagedHalfRow && (loses_source || tile_loses_lines(sizing));
+        if (processor.claims_lines || sizing.row < kLeastStagedHalfRow) return false;
+        return tile_loses_lines(sizing) || (held == 0 && itemsize >= kLeastStagedHalves && itemsize <= kMostStagedHalves);
     }
     if ((small && a_chained) || sizing.row < kLeastStagedRow) return false;
     if (!small) return tile_loses_lines(sizing) || (sizing.lines && panel_loses_lines(std::min(b.extent, panel_rows)));
@@ -293,8 +305,8 @@ bool TileTranspose::stages_rows(const Problem& problem) const {
     return by_halves || !rows_begin_lines(problem);
 }
 
-// `most` rows of the destination, or so many fewer that two threads have about as many of them each: where they share rows, both
-// write the same lines at the same time.
+// `most` rows of the destination, or so many fewer that two threads have about as many of them each: where they share rows,
+// both write the same lines at the same time.
 std::int64_t TileTranspose::shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const {
     if (!problem.context.alone || a.extent >= kFewTiles * most) return most;
     std::int64_t outer = 1;
@@ -375,7 +387,8 @@ bool TileTranspose::worth_streaming(const Sizing& sizing) const {
     return sizing.context.large && (sizing.row >= 2 * kLine || (sizing.row == kLine && sizing.aligned && dense_rows()));
 }
 
-// By vectors shorter than lines, one of each of a tile's rows is open until the next tile writes its other part: are these too many?
+// By vectors shorter than lines, one of each of a tile's rows is open until the next tile writes its other part: are these too
+// many?
 bool TileTranspose::leaves_in_parts(const Sizing& sizing) const {
     const Processor& processor = *sizing.context.processor;
     if (sizing.by_line() || sizing.row < 2 * kLine) return false;
@@ -441,7 +454,10 @@ void TileTranspose::size_cached(const Sizing& sizing) {
     whole_lines = by_lines && sizing.aligned;
     shifts_to_lines = !by_lines && splits_lines(sizing);
     const std::int64_t step = std::max(sizing.side, kLine / itemsize);
-    const std::int64_t chosen = sizing.asked != 0 ? sizing.asked : by_lines || held == 0 ? kPanelBytes : held;
+    const std::int64_t chosen = sizing.asked != 0 ? sizing.asked
+                                : by_lines        ? kPanelBytes
+                                : held != 0       ? held
+                                                  : sizing.most_held();
     const std::int64_t staged = std::min(chosen, sizing.aligned ? kMaxPanelBytes : kUnevenPanelBytes);
     const auto tile_of = [&](std::int64_t extent, std::int64_t most) {
         return by_lines ? std::min(extent, most) : level_tile(extent, most, step);
