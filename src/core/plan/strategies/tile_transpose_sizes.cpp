@@ -397,15 +397,11 @@ bool TileTranspose::leaves_in_parts(const Sizing& sizing) const {
 
 // How many lines of the first rows, one of each, lie at one place of their pages.
 std::int64_t TileTranspose::lines_at_one_place(std::int64_t rows) const {
-    if (!a_chained) return lines_in_one_set(std::abs(a.dst_stride), std::min(rows, a.extent), true);
+    const auto count = static_cast<std::size_t>(std::min(rows, a.extent));
+    if (!a_chained) return lines_in_one_set(std::abs(a.dst_stride), static_cast<std::int64_t>(count), true);
+    LinesInSets sets;
     std::int64_t most = 0;
-    const auto first = dst_rows.begin();
-    const auto last = first + std::min(rows, a.extent);
-    for (auto row = first; row != last; ++row) {
-        const auto place = [](std::int64_t offset) { return offset / kLine % (kPage / kLine); };
-        most = std::max<std::int64_t>(
-            most, std::count_if(first, last, [&](std::int64_t other) { return place(other) == place(*row); }));
-    }
+    for (std::size_t row = 0; row < count; ++row) most = std::max(most, sets.add(static_cast<std::uint64_t>(dst_rows[row])));
     return most;
 }
 
