@@ -79,6 +79,32 @@ protected:
         }
     }
 
+    // Rows as above, three by three: those of the last three first.
+    void gather_runs(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t streams, std::int64_t steps,
+                     std::int64_t extent) {
+        constexpr std::int64_t kRuns = 3, kAcross = 3;
+        const std::int64_t row = streams * extent * itemsize;
+        if (row * kRuns * kAcross > kRoom / 2) return;
+        std::vector<std::int64_t> sources;
+        for (std::int64_t step = 0; step < steps; ++step) {
+            for (std::int64_t stream = 0; stream < streams; ++stream) sources.push_back((stream * extent + step) * itemsize);
+        }
+        auto table = dnnmove::build_gather(sources, itemsize, {steps * streams * itemsize}, kernels_);
+        if (!table || table->vector_bytes < kernels_.gather_bytes || table->window_bytes < kernels_.gather_bytes) return;
+        ++gathered_;
+        table->loop_steps = static_cast<std::int32_t>(steps);
+        std::vector<dnnmove::RunPlace> runs;
+        for (std::int64_t k = 0; k < kRuns; ++k) runs.push_back({(kRuns - 1 - k) * kAcross * row, k * kAcross * row});
+        const KernelLoop a{extent, itemsize, streams * itemsize};
+        kernels_.gather_runs(table->block(), src, room.dst(), a, {kAcross, row, row}, runs.data(), kRuns);
+        for (std::int64_t j = 0; j < kRuns * kAcross; ++j) {
+            const std::int64_t from = (kRuns - 1 - j / kAcross) * kAcross + j % kAcross;
+            for (std::int64_t k = 0; k < streams * extent; ++k) {
+                put(room, j * row + k * itemsize, src + from * row + (k % streams * extent + k / streams) * itemsize, itemsize);
+            }
+        }
+    }
+
     int gathered_ = 0;  // how often there was a table
 };
 
@@ -121,6 +147,22 @@ TEST_CASE_FIXTURE(GatherChecks, "streams are interleaved by rows") {
                                 "gather of rows", {itemsize, streams, steps, extent, listed});
                         }
                     }
+                }
+            }
+        }
+    }
+    CHECK(gathered_ > 0);
+}
+
+// Runs of one block, of few and of more than all of them together are.
+TEST_CASE_FIXTURE(GatherChecks, "runs are gathered wherever they lie") {
+    for (const std::int64_t itemsize : {1, 2, 4}) {
+        for (const std::int64_t streams : {2, 3, 5, 7, 10}) {
+            for (const std::int64_t steps : {4, 16, 64}) {
+                for (const std::int64_t extent : {steps, steps + 3, 3 * steps, 20 * steps + 1}) {
+                    each_phase(
+                        [&](const std::byte* src, Room& room) { gather_runs(src, room, itemsize, streams, steps, extent); },
+                        "gather of runs", {itemsize, streams, steps, extent});
                 }
             }
         }

@@ -19,6 +19,7 @@ const Kernels& avx512_vbmi_kernels() {
         kernels.packs_cells = true;
         kernels.gather_windows = 2;
         kernels.gather = entry<gather_two_windows>;
+        kernels.gather_runs = entry<gather_runs_two_windows>;
         kernels.weave = entry<weave>;
         kernels.weave_bytes = kLine;
         kernels.exchange = entry<exchange>;

@@ -187,6 +187,17 @@ struct Checked {
         }
         inner.gather(block, src, dst, a, b, stores);
     }
+    static void gather_runs(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
+                            const KernelLoop& b, const RunPlace* runs, std::int64_t count) noexcept {
+        Check("gather_runs")
+            .that(a.extent >= block.loop_steps, "a run has a block's steps at least")
+            .that(block.vector_bytes == inner.gather_bytes && block.window_bytes == inner.gather_bytes,
+                  "whole vectors and windows")
+            .that(b.src_rows == nullptr, "no table of rows")
+            .that(count >= 1, "a run at least")
+            .loops(b);
+        inner.gather_runs(block, src, dst, a, b, runs, count);
+    }
     static void weave(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
                       std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept {
         Check("weave")
@@ -265,6 +276,7 @@ struct Checked {
         replace(all.transpose_cells, transpose_cells);
         replace(all.transpose_rows, transpose_rows);
         replace(all.gather, gather);
+        replace(all.gather_runs, gather_runs);
         replace(all.weave, weave);
         replace(all.exchange, exchange);
         replace(all.split_records, split_records);

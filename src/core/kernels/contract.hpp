@@ -75,6 +75,12 @@ struct GatherBlock {
     bool zeroes;                 // some vector does not keep all bytes
 };
 
+// Where a run lies: offsets from a source and a destination, in bytes.
+struct RunPlace {
+    std::int64_t src;
+    std::int64_t dst;
+};
+
 // May a block of so many vectors share so many windows? They and their tables lie in registers.
 inline constexpr int kMostShared = 5;
 constexpr bool shares_windows(std::int64_t vectors, std::int64_t windows) {
@@ -271,6 +277,9 @@ struct Kernels {
     // of one-window kernels are whole vectors then, one after the other, of at most kMaxStreamedBlock bytes.
     void (*gather)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b,
                    KernelStores stores) noexcept;
+    // The same at each of `count` runs, of blocks of whole vectors, by ordinary stores.
+    void (*gather_runs)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
+                        const KernelLoop& b, const RunPlace* runs, std::int64_t count) noexcept;
     // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least weave_bytes) bytes each, elements of `width`
     // bytes, or with `deal` deals one out to as many; the separate streams lie `pitch` apart. weave_permutes
     // (plan/gather_table.hpp) makes the `permutes`. b.extent times. Where weave_bytes is less than a line: `width` is less than

@@ -64,7 +64,8 @@ inline void walk_blocks(const BlockMover& mover, const GatherBlock& block, const
     const KernelLoop a = by_words<KernelLoop>(along);  // values, as entry.hpp says
     const KernelLoop b = across;
     const std::int64_t steps = block.loop_steps;
-    if (cached && mover.down_rows && a.extent < 4 * steps && b.src_rows == nullptr) {
+    const bool more_rows = a.extent < 4 * steps && a.extent < b.extent * steps;
+    if (cached && mover.down_rows && more_rows && b.src_rows == nullptr) {
         const std::int64_t last = a.extent - steps;
         for (std::int64_t at = 0;; at = at + steps < last ? at + steps : last) {
             mover.store(block, src + at * a.src_stride, dst + at * a.dst_stride, b.extent, b.src_stride, b.dst_stride, 0,

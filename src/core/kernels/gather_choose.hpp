@@ -67,5 +67,11 @@ void gather_two_windows(const GatherBlock& block, const std::byte* src, std::byt
     walk_blocks(partial ? block_mover<PartialVectors> : mover_for(block), block, src, dst, a, b, stores);
 }
 
+void gather_runs_two_windows(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
+                             const KernelLoop& b, const RunPlace* runs, std::int64_t count) noexcept {
+    const BlockMover& mover = mover_for(block);
+    for (std::int64_t k = 0; k < count; ++k) walk_blocks(mover, block, src + runs[k].src, dst + runs[k].dst, a, b, {});
+}
+
 }  // namespace
 }  // namespace dnnmove

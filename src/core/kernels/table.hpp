@@ -49,6 +49,7 @@ constexpr Kernels make_table(Isa isa) {
     table.transpose_cells = entry<transpose_cells<Simd>>;
     table.transpose_rows = entry<transpose_rows<Simd>>;
     table.gather = entry<gather_one_window>;
+    table.gather_runs = entry<gather_runs_one_window>;
     table.gather_bytes = 16;
     table.gather_windows = 1;
     table.weave = entry<weave_lanes<Lanes>>;

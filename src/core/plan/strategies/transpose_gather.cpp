@@ -158,11 +158,6 @@ struct TransposeGather final : Strategy {
     }
 
 private:
-    // A run of the destination that a unit writes: where the stage has it, and where it goes.
-    struct Run {
-        std::int64_t stage;
-        std::int64_t dst;
-    };
     void build(const Problem& problem);
     void make_gather(const std::vector<std::int64_t>& sources, std::int64_t inner, std::int64_t loop, const Kernels& kernels);
 
@@ -177,7 +172,7 @@ private:
     KernelLoop along{1, 0, 0};  // of the gather: the steps of a run
     KernelLoop across{1, 0, 0};  // likewise: some runs, from each of `runs` on
     std::int64_t run_bytes = 0;
-    std::vector<Run> runs;
+    std::vector<RunPlace> runs;  // of the destination that a unit writes: where the stage has them, and where they go
 };
 
 void TransposeGather::build(const Problem& problem) {
@@ -228,7 +223,7 @@ void TransposeGather::build(const Problem& problem) {
         const std::size_t before = runs.size();
         for (std::int64_t turn = 1; turn < loops[position].extent; ++turn) {
             for (std::size_t i = 0; i < before; ++i) {
-                runs.push_back({runs[i].stage + turn * in_stage(position), runs[i].dst + turn * loops[position].dst_stride});
+                runs.push_back({runs[i].src + turn * in_stage(position), runs[i].dst + turn * loops[position].dst_stride});
             }
         }
     }
@@ -269,14 +264,14 @@ void TransposeGather::run(const Call& call) const noexcept {
                                  {false, !call.near}, {call.base + call.next.src, src_rows.data()});
     const GatherBlock block = table.block();
     if (!streams) {
-        for (const Run& run : runs) call.kernels.gather(block, stage + run.stage, call.dst + run.dst, along, across, {});
-        return;
+        const auto count = static_cast<std::int64_t>(runs.size());
+        return call.kernels.gather_runs(block, stage, call.dst, along, across, runs.data(), count);
     }
     alignas(kLine) std::byte line[kMostRunBytes + 2 * kLine];
-    for (const Run& run : runs) {
+    for (const RunPlace& run : runs) {
         std::byte* const dst = call.dst + run.dst;
         std::byte* const from = line + into_line(dst);
-        call.kernels.gather(block, stage + run.stage, from, along, across, {});
+        call.kernels.gather(block, stage + run.src, from, along, across, {});
         call.kernels.stream(from, dst, run_bytes);
     }
 }
