@@ -54,7 +54,7 @@ protected:
 
     void gather_rows(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t streams, std::int64_t steps,
                      std::int64_t extent, bool listed, KernelStores stores) {
-        constexpr std::int64_t kRows = 9;
+        constexpr std::int64_t kRows = 21;  // more than move together
         const std::int64_t row = streams * extent * itemsize;
         const std::int64_t block = steps * streams * itemsize;
         if (row * kRows > kRoom / 2) return;
