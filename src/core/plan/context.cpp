@@ -66,10 +66,11 @@ PlanContext context_of(const PlanOptions& options, const Traffic& traffic) {
     // stores of whole lines in order are faster as long as a fair part of them is found in the cache by the next
     // call, or by whoever reads the result. The less is read, the longer: stores past the cache spare the reading
     // of what is overwritten, but not that of the source. Measured on Zen 4: fills up to twice the cache, streams up
-    // to 1.25 times; gathers up to 0.8 of that, transposes up to half.
+    // to 1.25 times; gathers up to 0.8 of that, transposes up to half, on Zen 5 further.
     const double share_read = touched == 0 ? 0 : traffic.read / touched;
     const auto filled = touched / (static_cast<double>(cache) * (2 - 1.5 * share_read));
-    PlanContext context{&kernels_for(options.isa), filled > 0.5, touched <= kNearBytes, options.dst_alignment, 0};
+    PlanContext context{&kernels_for(options.isa), filled > options.processor->transposes_stream_from, touched <= kNearBytes,
+                        options.dst_alignment, 0};
     context.claims = options.processor->claims_lines && touched > kFirstLevelBytes;
     context.beyond_cache = filled >= 0.8;
     context.far_beyond_cache = filled >= 1;

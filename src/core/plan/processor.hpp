@@ -60,9 +60,12 @@ struct Processor {
     // What is moved by blocks is streamed as soon as other nests are, and not only far beyond the caches. (Zen 4, two threads,
     // 11 and 6 permutations of 26 to 32 MB: by AVX2 1.37 times as fast, by vectors of a line 1.39.)
     bool streams_blocks;
-    // Rows go past the caches where what is touched fills this much of the room in which ordinary stores may gain by them
-    // (plan/context.cpp). (Zen 4 whose caches guests share, AVX2, two threads, 33 cases of 16 to 20 MB on each side: past them
-    // 1.67 times as fast, 1.21 with a reader of the result behind each call; interleaved streams of that size 1.09 and 0.89.)
+    // Transposes go past the caches where what is touched fills more than this of the room in which ordinary stores may gain by
+    // them (plan/context.cpp).
+    double transposes_stream_from;
+    // Rows do where it fills this much. (Zen 4 whose caches guests share, AVX2, two threads, 33 cases of 16 to 20 MB on each side:
+    // past them 1.67 times as fast, 1.21 with a reader of the result behind each call; interleaved streams of that size 1.09 and
+    // 0.89.)
     double rows_stream_from;
     // Its first-level cache has 32 KiB in 8 ways and takes vectors of a line in halves: a stage, which takes room there and twice
     // the stores, helps only where lines of both sides meet.
@@ -99,6 +102,7 @@ inline constexpr Processor kManyStreams{
                         .lines_by_halves = 0.75,
                         .short_lines = 0.85},
     .streams_blocks = true,
+    .transposes_stream_from = 0.5,
     .rows_stream_from = 0.8,
     .small_first_level = false,
 };
@@ -126,10 +130,14 @@ inline constexpr Processor kFewOpenLines = [] {
     return processor;
 }();
 
-// Zen 5. (plan/strategies/repeat.cpp has the figures.)
+// Zen 5. (plan/strategies/repeat.cpp has the figures of strings. A last-level cache of 32 MiB, two threads, 36 transposes of 10 to
+// 13 MB on each side, through it: by AVX2 1.19 times as fast, by vectors of a line 1.25, by the portable kernels 1.14; of 13 to 16
+// MB 0.6 to 1.2. Seven of them with a reader of the result behind each call 1.35 to 1.9 times; beside a neighbour that copies
+// through the same cache all the time 0.55 to 1.7, by one thread 0.45 to 0.7.)
 inline constexpr Processor kStrings = [] {
     Processor processor = kManyStreams;
     processor.repeats_by_strings = true;
+    processor.transposes_stream_from = 0.65;
     return processor;
 }();
 
@@ -167,6 +175,7 @@ inline constexpr Processor kFewStreams{
                         .lines_by_halves = 1.3,
                         .short_lines = 0.95},
     .streams_blocks = false,
+    .transposes_stream_from = 0.5,
     .rows_stream_from = 1.0,
     .small_first_level = false,
 };
