@@ -72,6 +72,12 @@ TEST_CASE("calls that break the contract are heard of") {
     kernels.copy_elements[2]({}, src.data(), dst.data(), {0, 4, 4}, {}, {});
     CHECK(heard == std::vector<std::string>{"copy_elements: blocks of an element at least"});
     heard.clear();
+    GatherBlock block{};
+    block.loop_steps = 1;
+    kernels.gather_runs(block, src.data(), dst.data(), {1, 1, 1}, {0, 0, 0, rows.data()}, nullptr, 0);
+    CHECK(heard == std::vector<std::string>{"gather_runs: whole vectors and windows", "gather_runs: no table of rows",
+                                            "gather_runs: a run at least"});
+    heard.clear();
     const std::array<std::int64_t, 4> apart{0, 13, 26, 39};
     kernels.transpose_batch[2](src.data(), apart.data(), dst.data(), apart.data(), 4, 3, {0, 48, 48}, {}, 0);
     CHECK(heard == std::vector<std::string>{"transpose_batch: short rows of the destination follow each other"});

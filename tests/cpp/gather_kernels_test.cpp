@@ -54,10 +54,11 @@ protected:
 
     void gather_rows(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t streams, std::int64_t steps,
                      std::int64_t extent, bool listed, KernelStores stores) {
-        constexpr std::int64_t kRows = 21;  // more than move together
         const std::int64_t row = streams * extent * itemsize;
         const std::int64_t block = steps * streams * itemsize;
-        if (row * kRows > kRoom / 2) return;
+        // More than move together where rows have few blocks.
+        const std::int64_t rows = extent >= 3 * steps ? 9 : block == kernels_.gather_bytes ? 70 : 21;
+        if (row * rows > kRoom / 2) return;
         if (stores.nontemporal && (block % kernels_.gather_bytes != 0 || block > dnnmove::kMaxStreamedBlock)) return;
         std::vector<std::int64_t> sources;
         for (std::int64_t step = 0; step < steps; ++step) {
@@ -68,10 +69,10 @@ protected:
         ++gathered_;
         table->loop_steps = static_cast<std::int32_t>(steps);
         std::vector<std::int64_t> src_rows;
-        for (std::int64_t j = 0; j < kRows; ++j) src_rows.push_back((listed ? j * 5 % kRows : j) * row);
+        for (std::int64_t j = 0; j < rows; ++j) src_rows.push_back((listed ? j * 5 % rows : j) * row);
         const KernelLoop a{extent, itemsize, streams * itemsize};
-        kernels_.gather(table->block(), src, room.dst(), a, {kRows, row, row, listed ? src_rows.data() : nullptr}, stores);
-        for (std::int64_t j = 0; j < kRows; ++j) {
+        kernels_.gather(table->block(), src, room.dst(), a, {rows, row, row, listed ? src_rows.data() : nullptr}, stores);
+        for (std::int64_t j = 0; j < rows; ++j) {
             for (std::int64_t k = 0; k < streams * extent; ++k) {
                 put(room, j * row + k * itemsize,
                     src + src_rows[static_cast<std::size_t>(j)] + (k % streams * extent + k / streams) * itemsize, itemsize);
@@ -137,7 +138,7 @@ TEST_CASE_FIXTURE(GatherChecks, "streams are interleaved by rows") {
     for (const std::int64_t itemsize : {1, 2, 3, 4}) {
         for (const std::int64_t streams : {1, 2, 3, 4, 5, 6, 7, 10}) {
             for (const std::int64_t steps : {16, 32, 64, 80}) {
-                for (const std::int64_t extent : {steps, steps + 7, 3 * steps, 5 * steps + 1}) {
+                for (const std::int64_t extent : {steps, steps + 7, 2 * steps + 1, 3 * steps, 5 * steps + 1, 70 * steps + 3}) {
                     for (const bool listed : {false, true}) {
                         for (const KernelStores stores : all_stores()) {
                             each_phase(
@@ -157,9 +158,9 @@ TEST_CASE_FIXTURE(GatherChecks, "streams are interleaved by rows") {
 // Runs of one block, of few and of more than all of them together are.
 TEST_CASE_FIXTURE(GatherChecks, "runs are gathered wherever they lie") {
     for (const std::int64_t itemsize : {1, 2, 4}) {
-        for (const std::int64_t streams : {2, 3, 5, 7, 10}) {
-            for (const std::int64_t steps : {4, 16, 64}) {
-                for (const std::int64_t extent : {steps, steps + 3, 3 * steps, 20 * steps + 1}) {
+        for (const std::int64_t streams : {1, 2, 3, 5, 7, 10}) {
+            for (const std::int64_t steps : {4, 8, 16, 64}) {
+                for (const std::int64_t extent : {steps, steps + 3, 2 * steps + 1, 3 * steps, 20 * steps + 1}) {
                     each_phase(
                         [&](const std::byte* src, Room& room) { gather_runs(src, room, itemsize, streams, steps, extent); },
                         "gather of runs", {itemsize, streams, steps, extent});

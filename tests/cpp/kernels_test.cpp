@@ -215,7 +215,7 @@ TEST_CASE_FIXTURE(Checker, "elements come from where a table says") {
                         std::array<std::int32_t, 11> offsets{};
                         for (std::size_t k = 0; k < places.size(); ++k)
                             offsets[k] = places[k] * static_cast<std::int32_t>(width);
-                        const std::array<dnnmove::ElementBlock::Run, 2> runs{{{0, 700}, {3 * width + 1, 0}}};
+                        const std::array<dnnmove::RunPlace, 2> runs{{{0, 700}, {3 * width + 1, 0}}};
                         const dnnmove::ElementBlock block{offsets.data(), runs.data(), lines.data(), count, 2, asked};
                         const KernelLoop a{3, 7 * width, count * width};
                         kernels_.copy_elements[log2](block, src, room.dst(), a, {src, 1, src}, {.claim = asked > 1});
@@ -293,6 +293,16 @@ TEST_CASE("kernels leave the upper halves of vectors zero") {
             CHECK(upper_halves_in_use(std::forward<decltype(arguments)>(arguments)...) == 0);
         };
         for (const std::int64_t bytes : {40, 640, 647}) in_use("stream", kernels.stream, src.data(), dst, bytes);
+        std::vector<std::int64_t> sources;  // two streams of 64 bytes, interleaved
+        for (std::int64_t k = 0; k < 128; ++k) sources.push_back(k % 2 * 512 + k / 2);
+        auto table = *dnnmove::build_gather(sources, 1, {128}, kernels);
+        table.loop_steps = 64;
+        const dnnmove::RunPlace runs[2] = {{0, 0}, {1024, 1024}};
+        for (const std::int64_t extent : {64, 500}) {
+            const KernelLoop a{extent, 1, 2};
+            in_use("gather", kernels.gather, table.block(), src.data(), dst, a, KernelLoop{2, 1024, 1024}, KernelStores{});
+            in_use("gather_runs", kernels.gather_runs, table.block(), src.data(), dst, a, KernelLoop{2, 2048, 2048}, runs, 2);
+        }
         for (const KernelStores stores : {KernelStores{false, false}, KernelStores{true, true}}) {
             for (const std::int64_t bytes : {70, 320, 327}) {
                 in_use("copy_rows", kernels.copy_rows, src.data(), dst, bytes, KernelLoop{2, 3000, 640}, stores);

@@ -143,12 +143,8 @@ struct RecordBlock {
 // Elements that follow each other in the destination, and where each comes from; copied for every run: from its `src` on to
 // its `dst`.
 struct ElementBlock {
-    struct Run {
-        std::int64_t src;
-        std::int64_t dst;
-    };
     const std::int32_t* offsets;
-    const Run* runs;
+    const RunPlace* runs;
     const std::int64_t* lines;  // offsets, about one in every source line that all runs read
     std::int32_t count;  // of elements
     std::int32_t run_count;
@@ -277,7 +273,8 @@ struct Kernels {
     // of one-window kernels are whole vectors then, one after the other, of at most kMaxStreamedBlock bytes.
     void (*gather)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a, const KernelLoop& b,
                    KernelStores stores) noexcept;
-    // The same at each of `count` runs, of blocks of whole vectors, by ordinary stores.
+    // The same at each of `count` runs, one at least, by ordinary stores: of blocks of whole vectors and whole windows, and of b
+    // without a table of rows.
     void (*gather_runs)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
                         const KernelLoop& b, const RunPlace* runs, std::int64_t count) noexcept;
     // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least weave_bytes) bytes each, elements of `width`

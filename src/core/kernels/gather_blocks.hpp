@@ -64,6 +64,7 @@ inline void walk_blocks(const BlockMover& mover, const GatherBlock& block, const
     const KernelLoop a = by_words<KernelLoop>(along);  // values, as entry.hpp says
     const KernelLoop b = across;
     const std::int64_t steps = block.loop_steps;
+    // Rows of few blocks, of which there are more.
     const bool more_rows = a.extent < 4 * steps && a.extent < b.extent * steps;
     if (cached && mover.down_rows && more_rows && b.src_rows == nullptr) {
         const std::int64_t last = a.extent - steps;

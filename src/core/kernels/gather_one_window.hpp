@@ -11,11 +11,11 @@
 namespace dnnmove {
 namespace {
 
-// Blocks that are moved together, each vector of all of them: as many as stay in the first-level cache, and of one vector more.
-inline std::int64_t chunk_of(const GatherBlock& block) { return block.count == 1 ? 64 : 16; }
-// Of a row or a run: more, of several vectors, keep their permutes long enough. (Zen 5: 3 and 8 blocks of 17 to 22 vectors went
-// at 0.75 to 0.9 of their speed down 9 to 24 runs.)
-constexpr std::int64_t kFewBlocks = 3;
+// So many blocks are moved together, each vector of all of them: few enough for the first-level cache.
+inline std::int64_t blocks_together(const GatherBlock& block) { return block.count == 1 ? 64 : 16; }
+// A row or a run of so many blocks keeps the permutes of several vectors long enough. (Zen 5: 3 and 8 blocks of 17 to 22 vectors
+// went at 0.75 to 0.9 of their speed down 9 to 24 runs.)
+constexpr std::int64_t kManyBlocks = 3;
 
 inline Simd128::Vector index_of(const GatherIndex& index) {
     return Simd128::load(reinterpret_cast<const std::byte*>(index.byte));
@@ -71,7 +71,7 @@ struct VectorByVector {
     template <bool>
     static void blocks(const GatherBlock& block, const std::byte* from, std::byte* to, std::int64_t count,
                        std::int64_t src_step, std::int64_t dst_step, std::int64_t ahead, bool) {
-        const std::int64_t chunk = chunk_of(block);
+        const std::int64_t chunk = blocks_together(block);
         // Blocks that come to other lines than the one before.
         const std::int64_t pace = src_step < 0 ? -src_step : src_step;
         const std::int64_t apart = pace >= kLine ? 1 : pace * chunk <= kLine ? chunk : kLine / pace;
@@ -137,23 +137,30 @@ struct PartialShuffles {
     }
 };
 
+// Calls `move` with each step of a row at which a block begins; the last one may repeat part of the one before it.
+template <class Move>
+[[gnu::always_inline]] inline void each_block_of(const GatherBlock& block, std::int64_t extent, const Move& move) {
+    const std::int64_t last = extent - block.loop_steps;
+    for (std::int64_t at = 0;; at = std::min(at + block.loop_steps, last)) {
+        move(at);
+        if (at == last) return;
+    }
+}
+
 // Rows of few blocks: one vector of some rows, then the next.
 inline void gather_down_rows(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& along,
-                             const KernelLoop& across, bool prefetch) {
+                             const KernelLoop& across) {
     const KernelLoop a = by_words<KernelLoop>(along);  // values, as entry.hpp says
     const KernelLoop b = by_words<KernelLoop>(across);
-    const std::int64_t last = a.extent - block.loop_steps;
-    const std::int64_t chunk = chunk_of(block);
-    for (std::int64_t row = 0; row < b.extent; row += chunk) {
-        const std::int64_t rows = std::min(b.extent - row, chunk);
-        for (std::int64_t at = 0;; at = std::min(at + block.loop_steps, last)) {
-            const std::byte* const from = src + at * a.src_stride;
-            for (std::int64_t j = 0; prefetch && j < rows; ++j) prefetch_lines(block, from + b.src_ahead(row + j + chunk));
-            vector_by_vector(block, from, dst + row * b.dst_stride + at * a.dst_stride, [=](const auto& move) {
-                for (std::int64_t j = 0; j < rows; ++j) move(b.src_at(row + j), j * b.dst_stride);
-            });
-            if (at == last) break;
-        }
+    const std::int64_t together = blocks_together(block);
+    for (std::int64_t row = 0; row < b.extent; row += together) {
+        const std::int64_t rows = std::min(b.extent - row, together);
+        each_block_of(block, a.extent, [&](std::int64_t at) {
+            vector_by_vector(block, src + at * a.src_stride, dst + row * b.dst_stride + at * a.dst_stride,
+                             [&](const auto& move) {
+                                 for (std::int64_t j = 0; j < rows; ++j) move(b.src_at(row + j), j * b.dst_stride);
+                             });
+        });
     }
 }
 
@@ -162,34 +169,34 @@ void gather_one_window(const GatherBlock& block, const std::byte* src, std::byte
     const bool partial = block.vector_bytes < 16 || block.window_bytes < 16;
     if (partial) stores = {};
     const std::int64_t blocks = a.extent / block.loop_steps;
-    if (!partial && !stores.nontemporal && blocks < kFewBlocks && blocks < b.extent)
-        return gather_down_rows(block, src, dst, a, b, stores.prefetch);
+    const bool cached = !partial && !stores.nontemporal && !stores.prefetch;
+    if (cached && blocks < kManyBlocks && blocks < b.extent) return gather_down_rows(block, src, dst, a, b);
     const BlockMover& mover = partial              ? block_mover<PartialShuffles>
                               : stores.nontemporal ? block_mover<StagedVectors>
                                                    : block_mover<VectorByVector>;
     walk_blocks(mover, block, src, dst, a, b, stores);
 }
 
-// Where runs have few blocks, one vector of all runs, then the next.
+// Where runs have few blocks, one vector of all runs, then the next: a caller has as many as its stage holds.
 void gather_runs_one_window(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& along,
                             const KernelLoop& across, const RunPlace* runs, std::int64_t count) noexcept {
-    const KernelLoop a = by_words<KernelLoop>(along);  // values, as entry.hpp says
-    const KernelLoop b = by_words<KernelLoop>(across);
-    const std::int64_t blocks = a.extent / block.loop_steps;
-    if ((blocks >= kFewBlocks && block.count > 1) || std::min(blocks, chunk_of(block)) >= count * b.extent) {
-        for (std::int64_t k = 0; k < count; ++k) gather_one_window(block, src + runs[k].src, dst + runs[k].dst, a, b, {});
+    const std::int64_t blocks = along.extent / block.loop_steps;
+    if ((blocks >= kManyBlocks && block.count > 1) || std::min(blocks, blocks_together(block)) >= count * across.extent) {
+        for (std::int64_t k = 0; k < count; ++k) {
+            gather_one_window(block, src + runs[k].src, dst + runs[k].dst, along, across, {});
+        }
         return;
     }
-    const std::int64_t last = a.extent - block.loop_steps;
-    for (std::int64_t at = 0;; at = std::min(at + block.loop_steps, last)) {
-        vector_by_vector(block, src + at * a.src_stride, dst + at * a.dst_stride, [=](const auto& move) {
+    const KernelLoop a = by_words<KernelLoop>(along);  // values, as entry.hpp says
+    const KernelLoop b = by_words<KernelLoop>(across);
+    each_block_of(block, a.extent, [&](std::int64_t at) {
+        vector_by_vector(block, src + at * a.src_stride, dst + at * a.dst_stride, [&](const auto& move) {
             for (std::int64_t k = 0; k < count; ++k) {
                 const RunPlace run = runs[k];
                 for (std::int64_t j = 0; j < b.extent; ++j) move(run.src + j * b.src_stride, run.dst + j * b.dst_stride);
             }
         });
-        if (at == last) return;
-    }
+    });
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ struct Processor {
     // What is moved by blocks is streamed as soon as other nests are, and not only far beyond the caches. (Zen 4, two threads,
     // 11 and 6 permutations of 26 to 32 MB: by AVX2 1.37 times as fast, by vectors of a line 1.39.)
     bool streams_blocks;
-    // Transposes go past the caches where what is touched fills more than this of the room in which ordinary stores may gain by
-    // them (plan/context.cpp).
+    // Transposes, and all else that asks for PlanContext::large, go past the caches where what is touched fills more than this of
+    // the room in which ordinary stores may gain by them (plan/context.cpp).
     double transposes_stream_from;
     // Rows do where it fills this much. (Zen 4 whose caches guests share, AVX2, two threads, 33 cases of 16 to 20 MB on each side:
     // past them 1.67 times as fast, 1.21 with a reader of the result behind each call; interleaved streams of that size 1.09 and
@@ -130,12 +130,13 @@ inline constexpr Processor kFewOpenLines = [] {
     return processor;
 }();
 
-// Zen 5. (plan/strategies/repeat.cpp has the figures of strings. A last-level cache of 32 MiB, two threads, 36 transposes of 10 to
-// 13 MB on each side, through it: by AVX2 1.19 times as fast, by vectors of a line 1.25, by the portable kernels 1.14; of 13 to 16
-// MB 0.6 to 1.2. Seven of them with a reader of the result behind each call 1.35 to 1.9 times; beside a neighbour that copies
-// through the same cache all the time 0.55 to 1.7, by one thread 0.45 to 0.7. Moved by blocks, 17 to 100 MB: 135 permutations by
-// ordinary stores 1.12 to 1.34 times as fast in the mean of four sets, with the factor of Zen 4 1.12 to 1.29. By vectors of a line
-// that collect lines a factor of 0.75 gains 1.02 in 166 permutations; matrices of bytes 1.2, of 2 and 4 bytes 0.83 to 1.04.)
+// Zen 5. (plan/strategies/repeat.cpp has the figures of strings. transposes_stream_from, a last-level cache of 32 MiB, two threads,
+// 36 transposes of 10 to 13 MB on each side, through it against past it: by AVX2 1.19 times as fast, by vectors of a line 1.25, by
+// the portable kernels 1.14; of 13 to 16 MB 0.6 to 1.2. Seven of them with a reader of the result behind each call 1.35 to 1.9
+// times; beside a neighbour that copies through the same cache all the time 0.55 to 1.7, by one thread 0.45 to 0.7.
+// worth_of_blocks.cached, 17 to 100 MB, four sets of 28 to 40 permutations, against none moved by blocks: 1.12 to 1.34 times as
+// fast, with the factor of Zen 4 1.12 to 1.29. A factor of 0.75 for `lines`, not taken, gains 1.02 in 166 permutations; matrices
+// of bytes 1.2, of 2 and 4 bytes 0.83 to 1.04.)
 inline constexpr Processor kStrings = [] {
     Processor processor = kManyStreams;
     processor.repeats_by_strings = true;

@@ -90,7 +90,7 @@ private:
     bool streams = false;
     std::int64_t ahead_steps = 1;
     std::vector<std::int32_t> offsets;
-    std::vector<ElementBlock::Run> runs;
+    std::vector<RunPlace> runs;
     std::vector<std::int64_t> lines;
 };
 
@@ -176,14 +176,14 @@ void ElementTable::run(const Call& call) const noexcept {
     const std::int64_t bytes = steps * a.dst_stride;
     std::size_t asked = 0;  // of the lines, so many with each run
     const std::size_t share = (lines.size() + runs.size() - 1) / runs.size();
-    for (const ElementBlock::Run& run : runs) {
+    for (const RunPlace& run : runs) {
         const std::size_t count = std::min(share, lines.size() - asked);
         elements.lines = lines.data() + asked;
         elements.line_count = static_cast<std::int32_t>(count);
         asked += count;
         std::byte* const dst = call.dst + run.dst;
         std::byte* const from = stage + into_line(dst);
-        const ElementBlock::Run here{run.src, 0};
+        const RunPlace here{run.src, 0};
         elements.runs = &here;
         copy(elements, call.src(), from, along, ahead, {});
         call.kernels.stream(from, dst, bytes);
