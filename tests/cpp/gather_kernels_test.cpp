@@ -1,6 +1,7 @@
 // The gather kernel of the best instruction set alone: blocks and rows of every element size, in windows shared
 // by many vectors and in others, against byte-by-byte copies; bytes around the destination stay.
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,25 @@ protected:
         }
     }
 
+    // Blocks of so many steps of streams of `extent` elements.
+    std::optional<dnnmove::GatherTable> interleaving(std::int64_t itemsize, std::int64_t streams, std::int64_t steps,
+                                                     std::int64_t extent) const {
+        std::vector<std::int64_t> sources;
+        for (std::int64_t step = 0; step < steps; ++step) {
+            for (std::int64_t stream = 0; stream < streams; ++stream) sources.push_back((stream * extent + step) * itemsize);
+        }
+        auto table = dnnmove::build_gather(sources, itemsize, {steps * streams * itemsize}, kernels_);
+        if (table) table->loop_steps = static_cast<std::int32_t>(steps);
+        return table;
+    }
+
+    void put_interleaved(Room& room, std::int64_t at, const std::byte* src, std::int64_t itemsize, std::int64_t streams,
+                         std::int64_t extent) {
+        for (std::int64_t k = 0; k < streams * extent; ++k) {
+            put(room, at + k * itemsize, src + (k % streams * extent + k / streams) * itemsize, itemsize);
+        }
+    }
+
     void gather_rows(const std::byte* src, Room& room, std::int64_t itemsize, std::int64_t streams, std::int64_t steps,
                      std::int64_t extent, bool listed, KernelStores stores) {
         const std::int64_t row = streams * extent * itemsize;
@@ -60,23 +80,15 @@ protected:
         const std::int64_t rows = extent >= 3 * steps ? 9 : block == kernels_.gather_bytes ? 70 : 21;
         if (row * rows > kRoom / 2) return;
         if (stores.nontemporal && (block % kernels_.gather_bytes != 0 || block > dnnmove::kMaxStreamedBlock)) return;
-        std::vector<std::int64_t> sources;
-        for (std::int64_t step = 0; step < steps; ++step) {
-            for (std::int64_t stream = 0; stream < streams; ++stream) sources.push_back((stream * extent + step) * itemsize);
-        }
-        auto table = dnnmove::build_gather(sources, itemsize, {steps * streams * itemsize}, kernels_);
+        auto table = interleaving(itemsize, streams, steps, extent);
         if (!table) return;
         ++gathered_;
-        table->loop_steps = static_cast<std::int32_t>(steps);
         std::vector<std::int64_t> src_rows;
-        for (std::int64_t j = 0; j < rows; ++j) src_rows.push_back((listed ? j * 5 % rows : j) * row);
+        for (std::int64_t j = 0; j < rows; ++j) src_rows.push_back((listed ? j * 11 % rows : j) * row);
         const KernelLoop a{extent, itemsize, streams * itemsize};
         kernels_.gather(table->block(), src, room.dst(), a, {rows, row, row, listed ? src_rows.data() : nullptr}, stores);
         for (std::int64_t j = 0; j < rows; ++j) {
-            for (std::int64_t k = 0; k < streams * extent; ++k) {
-                put(room, j * row + k * itemsize,
-                    src + src_rows[static_cast<std::size_t>(j)] + (k % streams * extent + k / streams) * itemsize, itemsize);
-            }
+            put_interleaved(room, j * row, src + src_rows[static_cast<std::size_t>(j)], itemsize, streams, extent);
         }
     }
 
@@ -86,23 +98,16 @@ protected:
         constexpr std::int64_t kRuns = 3, kAcross = 3;
         const std::int64_t row = streams * extent * itemsize;
         if (row * kRuns * kAcross > kRoom / 2) return;
-        std::vector<std::int64_t> sources;
-        for (std::int64_t step = 0; step < steps; ++step) {
-            for (std::int64_t stream = 0; stream < streams; ++stream) sources.push_back((stream * extent + step) * itemsize);
-        }
-        auto table = dnnmove::build_gather(sources, itemsize, {steps * streams * itemsize}, kernels_);
+        auto table = interleaving(itemsize, streams, steps, extent);
         if (!table || table->vector_bytes < kernels_.gather_bytes || table->window_bytes < kernels_.gather_bytes) return;
         ++gathered_;
-        table->loop_steps = static_cast<std::int32_t>(steps);
         std::vector<dnnmove::RunPlace> runs;
         for (std::int64_t k = 0; k < kRuns; ++k) runs.push_back({(kRuns - 1 - k) * kAcross * row, k * kAcross * row});
         const KernelLoop a{extent, itemsize, streams * itemsize};
         kernels_.gather_runs(table->block(), src, room.dst(), a, {kAcross, row, row}, runs.data(), kRuns);
         for (std::int64_t j = 0; j < kRuns * kAcross; ++j) {
             const std::int64_t from = (kRuns - 1 - j / kAcross) * kAcross + j % kAcross;
-            for (std::int64_t k = 0; k < streams * extent; ++k) {
-                put(room, j * row + k * itemsize, src + from * row + (k % streams * extent + k / streams) * itemsize, itemsize);
-            }
+            put_interleaved(room, j * row, src + from * row, itemsize, streams, extent);
         }
     }
 
