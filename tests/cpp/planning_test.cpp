@@ -404,3 +404,44 @@ TEST_CASE("rows that change places beyond the caches move in panels") {
     options.variant.stores = Variant::Stores::cached;
     CHECK(!contains(swapped(300, 200, 96), "transpose of rows"));
 }
+
+// Elements of each line of the source are taken while it is near.
+TEST_CASE("long elements are copied along the source's lines") {
+    PlanOptions options{Isa::scalar, 64, {}};
+    options.variant.stores = Variant::Stores::cached;
+    const auto permuted = [&](const Dims& extents, const Dims& strides, std::int64_t bytes) {
+        Dims in_bytes = strides;
+        for (std::int64_t& stride : in_bytes) stride *= bytes;
+        return explain(into_dense(extents, in_bytes, bytes), options);
+    };
+    // Rows of the source a page apart share a set, and elements are turned in blocks; half a line further on they are not.
+    for (const std::int64_t bytes : {12, 24, 40, 56}) {
+        CAPTURE(bytes);
+        CHECK(contains(permuted({500, 512}, {1, 1024}, bytes), "blocked transpose in the first-level cache"));
+        CHECK(!contains(permuted({500, 512}, {1, 1030}, bytes), "blocked"));
+    }
+    // Axes reversed: along the innermost of the source, unless little of it and of the destination's rows is copied at a time.
+    CHECK(contains(permuted({60, 11, 50}, {1, 60, 660}, 48), "elements 50 in tiles of 50, rows 60 "));
+    CHECK(contains(permuted({60, 50, 11}, {1, 60, 3000}, 56), "elements 11 in tiles of 11, rows 60 "));
+    CHECK(!contains(permuted({2, 90, 4}, {1, 2, 180}, 36), "rows 2 "));
+    // Of more than half a line none are gathered.
+    for (const std::int64_t bytes : {33, 48, 60}) CHECK(!contains(permuted({100, 90}, {1, 100}, bytes), "gather"));
+}
+
+// A row that hardly exceeds a panel is none and a piece of one.
+TEST_CASE("strided elements are transposed in panels that are about alike") {
+    PlanOptions options{Isa::scalar, 64, {}};
+    options.variant.stores = Variant::Stores::nontemporal;
+    for (const std::int64_t rows : {29, 33, 50, 63, 100}) {
+        const std::string text = explain(into_dense({5000, rows}, {9, 45000}, 9), options);
+        CAPTURE(text);
+        std::smatch found;
+        const std::regex tiles("transpose of strided elements.*source rows ([0-9]+) in tiles of ([0-9]+)");
+        REQUIRE(std::regex_search(text, found, tiles));
+        const std::int64_t tile = std::stoll(found[2]);
+        CHECK(std::stoll(found[1]) == rows);
+        CHECK(tile * 9 <= kMaxCellPanelBytes);
+        const std::int64_t rest = rows % tile;
+        CHECK((rest == 0 || 2 * rest >= tile));
+    }
+}

@@ -13,9 +13,6 @@ namespace {
 
 // So many blocks are moved together, each vector of all of them: few enough for the first-level cache.
 inline std::int64_t blocks_together(const GatherBlock& block) { return block.count == 1 ? 64 : 16; }
-// A row or a run of so many blocks keeps the permutes of several vectors long enough. (Zen 5: 3 and 8 blocks of 17 to 22 vectors
-// went at 0.75 to 0.9 of their speed down 9 to 24 runs.)
-constexpr std::int64_t kManyBlocks = 3;
 
 inline Simd128::Vector index_of(const GatherIndex& index) {
     return Simd128::load(reinterpret_cast<const std::byte*>(index.byte));
