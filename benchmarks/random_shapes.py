@@ -69,6 +69,19 @@ def _rows(draw: random.Random) -> Case:
     return permute("rows", (*shape, row), (*_order(draw, rank - 1), rank - 1), dtype)
 
 
+def _pixels(draw: random.Random) -> Case:
+    """Images turned, points and records regrouped: a short last axis stays where it is."""
+    dtype = _dtype(draw)
+    rank = draw.randint(3, 5)
+    channels = draw.choice((2, 3, 3, 3, 4, 5, 6, 7, 9, 10, 12, 15))
+    outer = _elements(draw, dtype) / draw.choice((1, 4, 16)) / channels
+    shape = []
+    for axis in range(rank - 1):
+        shape.append(max(2, round(outer ** (1 / (rank - 1 - axis)) * draw.uniform(0.4, 2))))
+        outer = max(1.0, outer / shape[-1])
+    return permute("pixels", (*shape, channels), (*_order(draw, rank - 1), rank - 1), dtype)
+
+
 def _heads(draw: random.Random) -> Case:
     """Attention: (batch, positions, heads, size) and back."""
     dtype = draw.choice(("i2", "i2", "f4", "f4", "i1"))
@@ -114,6 +127,7 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "matrices": _matrices,
     "rank 5-9": _of_rank(5, 9, 2, 1.6),
     "rank 10-20": _of_rank(10, 20, 2, 1.3),
+    "pixels": _pixels,
 }
 GROUP = "random "  # the groups of their names begin so
 

@@ -60,7 +60,7 @@ std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
 
 // A third of them of some axes alike, a third of short ones beside one or two that are long, a third of many very short ones.
 Permutation random_permutation(Random& random, double bytes) {
-    constexpr std::int64_t kItemsizes[] = {1, 2, 4, 4, 4, 8, 8, 3, 6, 12, 16, 24};
+    constexpr std::int64_t kItemsizes[] = {1, 2, 4, 4, 4, 8, 8, 16, 3, 5, 6, 7, 9, 10, 12, 14, 24, 36, 40, 48, 60};
     Permutation permutation;
     permutation.itemsize = kItemsizes[between(random, 0, std::size(kItemsizes) - 1)];
     const double elements = bytes / static_cast<double>(permutation.itemsize);
