@@ -10,7 +10,7 @@ from collections.abc import Callable
 from benchmarks.case import Case, dtype_of
 from benchmarks.grid.transpose import permute
 
-SMALLEST = 4e6  # bytes of an output: sizes are drawn by their logarithms
+SMALLEST = 4e6  # bytes of an output, but of pixels: sizes are drawn by their logarithms
 LARGEST = 100e6
 DTYPES = ("i1", "i2", "f4", "f8")
 

@@ -238,10 +238,11 @@ TEST_CASE_FIXTURE(Checker, "runs change places with rows") {
     for (std::int64_t bytes = 1; bytes <= 64; ++bytes) {
         for (const std::int64_t rows : {1, 5, 16, 64}) {
             for (const KernelStores stores : all_stores()) {
+                const std::int64_t most = std::min<std::int64_t>(64, dnnmove::kMaxTurnedBytes / (rows * bytes + 128));
                 each_phase(
                     [&](const std::byte* src, Room& room) {
-                        const KernelLoop a{rows, 900, bytes};
-                        const KernelLoop b{3, bytes + (rows == 5 ? 2 : 0), rows * bytes + 70};
+                        const KernelLoop b{rows == 16 ? most : 3, bytes + (rows == 5 ? 2 : 0), rows * bytes + 70};
+                        const KernelLoop a{rows, std::max<std::int64_t>(900, b.extent * bytes), bytes};
                         kernels_.turn_runs(src, room.dst(), bytes, a, b, stores);
                         for (std::int64_t j = 0; j < b.extent; ++j) {
                             for (std::int64_t i = 0; i < rows; ++i) {

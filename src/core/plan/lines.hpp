@@ -22,9 +22,6 @@ inline std::int64_t into_line(const std::byte* address) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) & (kLine - 1));
 }
 
-// Lines of one set of a cache that a copy may use: a set has 16, or 12 in some first-level caches.
-inline constexpr std::int64_t kSetLines = 12;
-
 // Counts lines by the set of a first-level cache that they lie in: one of 64 sets, as all have, by the place of a line in its
 // page.
 class LinesInSets {

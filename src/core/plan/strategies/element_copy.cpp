@@ -8,13 +8,18 @@ namespace dnnmove {
 namespace {
 
 // Blocks: elements that follow each other along b in the source and along a in the destination are transposed in the
-// first-level cache: past the caches, and inside them where more lines of a tile's rows lie in one set than it keeps until the next
-// of their elements come. (Zen 5, two threads, 0.2 to 13 MB, elements of 9 to 60 bytes by vectors of a line, against tiles without
-// blocks: rows multiples of a page apart 1.9 to 3.1 times as fast, with 16 lines of one set 1.02 to 1.37, but elements of more than
-// half a line, which come back for a line once at most, 0.62 to 0.88; other rows 0.57 to 0.85. With AVX2 1.1 to 2.8.)
+// first-level cache.
 constexpr std::int64_t kBlockPiece = 512;  // bytes of a destination row
 constexpr std::int64_t kLeastBlocked = 8;  // bytes of an element
-constexpr std::int64_t kLongSetLines = 16;  // of a set, for elements of more than half a line
+
+// Inside the caches they are where more than so many lines of a tile's rows lie in one set: of short elements, which come back for
+// each line the most often, of elements of 16 bytes to half a line, and of longer ones. (Zen 5, two threads, 0.2 to 13 MB, elements
+// of 9 to 60 bytes by vectors of a line, against tiles without blocks: rows multiples of a page apart 1.9 to 3.1 times as fast;
+// with 16 lines of one set elements up to 28 bytes 1.02 to 1.37, longer ones 0.62 to 0.88; with 13 and 14 elements of 16 bytes 0.75
+// and 0.86, with 17 and 18 of 48 bytes 0.91 and 0.87; other rows 0.57 to 0.85. With AVX2 1.1 to 2.8.)
+constexpr std::int64_t kShortSetLines = 12;
+constexpr std::int64_t kMiddleSetLines = 15;
+constexpr std::int64_t kLongSetLines = 18;
 
 // Of so many pages of the source, a stream in each, prefetchers bring what the next tile reads before the kernel could ask
 // for it. (Zen 4, AVX2, elements of 10 to 60 bytes, 3 to 11 MB, from the last-level cache, asking for the next tile against
@@ -108,8 +113,7 @@ struct ElementCopy final : RowStrategy {
     bool asks_ahead_of_tiles = false;  // with each tile for what the next along the same rows reads
 
 private:
-    // The loop whose steps read what is left of the lines that steps of a, and of the loop around it, read too little of; that of a
-    // where there is none.
+    // The innermost loop that stays inside the lines which a reads, where neither a nor the loop around it does; else a's.
     static std::size_t loop_along_lines(const Problem& problem) {
         const std::vector<Loop>& loops = problem.loops;
         const std::size_t last = loops.size() - 1;
@@ -130,10 +134,10 @@ private:
                                    std::to_string(source_blocks->run) + " B"
                              : "";
     }
-    // Does a tile read more lines of one set than the first-level cache keeps?
+    // Do lines of one set leave the first-level cache before the next of their elements are copied? (There are some of each.)
     bool loses_lines() const {
-        const std::int64_t kept = itemsize > kLine / 2 ? kLongSetLines : kSetLines;
-        return lines_in_one_set(std::abs(a.src_stride), a.tile, true) > kept;
+        const std::int64_t kept = itemsize < 16 ? kShortSetLines : itemsize <= kLine / 2 ? kMiddleSetLines : kLongSetLines;
+        return b.extent * b.src_stride > 2 * kLine && lines_in_one_set(std::abs(a.src_stride), a.tile, true) > kept;
     }
     bool takes_blocks() const {
         return strides_over_lines() && src_rows.empty() && b.src_stride >= itemsize && itemsize >= kLeastBlocked;

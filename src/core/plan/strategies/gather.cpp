@@ -18,9 +18,11 @@ constexpr double kMasked = 40;
 constexpr double kFarLine = 1.5;  // cycles, of a line beyond the caches of which a block takes little
 constexpr double kFewRows = 4;  // whose vectors are moved together: more of them share what one would cost
 constexpr std::int64_t kMaxListedElement = 64;  // bytes
-// Inside the caches longer elements are copied one by one. (Zen 5, one thread, 250 KB and 4 MB, 18,000 permutations of elements of
-// 34 to 62 bytes by vectors of a line: where gathers were estimated to be faster, they took 1.02 to 1.5 times as long, in the mean
-// of each size but one, 0.97.)
+// Inside the caches longer elements are copied one by one; and past them where gathers, which shun a stage, would be planned as
+// inside (Strategy::shuns_stage). (Zen 5, one thread, 250 KB and 4 MB, 18,000 permutations of elements of 34 to 62 bytes: where
+// gathers by vectors of a line were estimated to be faster, they took 1.02 to 1.5 times as long, in the mean of each size but one,
+// 0.97; those of 16 bytes never were. Past them, 75 and 128 MB, rows of 3 and 4 elements of 36 and 52 bytes: 1.0 to 4.5 times as fast as
+// by a stage or by blocks.)
 constexpr std::int64_t kMaxCachedElement = 32;  // bytes
 constexpr std::int64_t kLeastListedBlock = 256;  // bytes
 constexpr std::int64_t kMaxTabledBytes = 32 * 1024;  // of the destination, of a loop with offset tables
@@ -93,8 +95,10 @@ struct Gather : RowStrategy {
     // Do rows have few blocks, whose vectors, of 16 bytes, are moved together? (Zen 5, AVX2, 250 KB and 4 MB, 9000 permutations
     // with 1 or 2 blocks in a row: 0 to 7 cycles more for each row; with more of them 40 to 60.)
     bool rows_together(const Problem& problem) const {
-        const std::int64_t blocks = (a.extent + table.loop_steps - 1) / table.loop_steps;
-        return problem.kernels().gather_windows == 1 && blocks < kManyBlocks && blocks < b.extent;
+        const std::int64_t blocks = a.extent / table.loop_steps;
+        const bool whole = table.vector_bytes >= 16 && table.window_bytes >= 16;
+        return problem.kernels().gather_windows == 1 && whole && !problem.context.beyond_cache && blocks < kManyBlocks &&
+               blocks < b.extent;
     }
     StoreMode size(const Problem& problem) final;
     // What cannot be streamed by itself is faster stored ordinarily, and best as inside the caches.

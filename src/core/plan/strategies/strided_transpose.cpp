@@ -44,8 +44,8 @@ struct StridedTranspose final : ChainedTranspose {
         const double factor = costs_of(kernels).cells[log2_of(cell) - 1];
         return factor * ((tile * tiles + 60.0) / static_cast<double>(rows * columns * itemsize) + piece);
     }
-    // Besides, each row of the source, however little is taken of it. (Of how many loops are taken it says nothing: rows of few
-    // columns make long rows of the destination.)
+    // Besides, each row of the source, however little is taken of it. (Chains are compared without this: with few columns they make
+    // long rows of the destination.)
     double cost(const Problem& problem) const override {
         const std::int64_t cell = cell_bytes();
         const double row = costs_of(problem.kernels()).cells[log2_of(cell) - 1] * (3.0 + 0.5 * static_cast<double>(cell));
@@ -67,9 +67,9 @@ protected:
     StoreMode size(const Problem& problem) override {
         permutes = cell_permutes(itemsize, pitch);
         const bool stream = problem.context.large && b.extent * itemsize >= 2 * kLine;
-        // Whole tiles, with the rows that a streamed panel's last line needs of its neighbour; panels about alike, since a short one
-        // is as slow to begin and to end. (Zen 5, AVX2, 40 MB, rows of 279 and 297 bytes, of which 252 were a panel: 2.7 and 2.3
-        // times as fast; others of 300 to 900 bytes 1.01 to 1.19.)
+        // Whole tiles, with the rows that a streamed panel's last line needs of its neighbour; as few panels as may be, and as even as
+        // these tiles make them, since a short one is as slow to begin and to end. (Zen 5, AVX2, 40 MB, rows of 279 and 297 bytes, of
+        // which 252 were a panel: 2.7 and 2.3 times as fast; others of 300 to 900 bytes 1.01 to 1.19.)
         const std::int64_t side = tile_side(problem.kernels());
         const std::int64_t extra = stream ? extra_rows(itemsize) : 0;
         const auto whole = [&](std::int64_t rows) {

@@ -61,6 +61,9 @@ constexpr std::int64_t kLongWholeRow = 3072;
 constexpr std::int64_t kLongWholePitch = 2048;
 constexpr std::int64_t kWholeSetRows = 16;  // rows whose lines are looked for in one set
 
+// Lines of one set of a cache that a transpose may use: a set has 16, or 12 in some first-level caches.
+constexpr std::int64_t kSetLines = 12;
+
 // Of bytes, and of 2 bytes in aligned rows, whose lines are done with once they are written: their tiles take longer over each
 // line. (Zen 5, 1000 rows of the source, 1 to 4 MB: with 16 lines of one set tiles of bytes ran at 1.1 to 1.3 times the speed
 // of staged panels, of 2 bytes at 1.2, in rows that are not aligned at 0.75, of 4 bytes at 0.55 to 0.75; with 32, of bytes at
