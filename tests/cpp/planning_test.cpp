@@ -428,7 +428,7 @@ TEST_CASE("long elements are copied along the source's lines") {
     CHECK(contains(permuted({60, 11, 50}, {1, 60, 660}, 48), "elements 50 in tiles of 50, rows 60 "));
     CHECK(contains(permuted({60, 50, 11}, {1, 60, 3000}, 56), "elements 11 in tiles of 11, rows 60 "));
     CHECK(contains(permuted({2, 90, 4}, {1, 2, 180}, 36), "elements 4 in tiles of 4, rows 90 "));
-    // Of more than half a line none are gathered, as those of a page's row were by vectors of a line.
+    // Of more than half a line none are gathered.
     for (const std::int64_t bytes : {36, 48, 60}) CHECK(contains(permuted({512, 300}, {1, 512}, bytes), "strided elements"));
 }
 

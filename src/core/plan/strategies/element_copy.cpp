@@ -134,7 +134,8 @@ private:
                                    std::to_string(source_blocks->run) + " B"
                              : "";
     }
-    // Do lines of one set leave the first-level cache before the next of their elements are copied? (There are some of each.)
+    // Do lines of one set leave the first-level cache before the next of their elements are copied? Not where rows of the source are
+    // a line or two, all of which is copied at once.
     bool loses_lines() const {
         const std::int64_t kept = itemsize < 16 ? kShortSetLines : itemsize <= kLine / 2 ? kMiddleSetLines : kLongSetLines;
         return b.extent * b.src_stride > 2 * kLine && lines_in_one_set(std::abs(a.src_stride), a.tile, true) > kept;

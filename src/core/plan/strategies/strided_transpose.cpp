@@ -41,14 +41,12 @@ struct StridedTranspose final : ChainedTranspose {
         const double tile = partial * (1.2 * static_cast<double>(side) + 6.0 * static_cast<double>(per_lane));
         const auto tiles = static_cast<double>(((rows + side - 1) / side) * ((columns + per_lane - 1) / per_lane));
         const double piece = 6.0 / static_cast<double>(std::min<std::int64_t>(rows * itemsize, 256)) + 0.03;
-        const double factor = costs_of(kernels).cells[log2_of(cell) - 1];
-        return factor * ((tile * tiles + 60.0) / static_cast<double>(rows * columns * itemsize) + piece);
+        return factor(kernels) * ((tile * tiles + 60.0) / static_cast<double>(rows * columns * itemsize) + piece);
     }
     // Besides, each row of the source, however little is taken of it. (Chains are compared without this: with few columns they make
     // long rows of the destination.)
     double cost(const Problem& problem) const override {
-        const std::int64_t cell = cell_bytes();
-        const double row = costs_of(problem.kernels()).cells[log2_of(cell) - 1] * (3.0 + 0.5 * static_cast<double>(cell));
+        const double row = factor(problem.kernels()) * (3.0 + 0.5 * static_cast<double>(cell_bytes()));
         return ChainedTranspose::cost(problem) + row / static_cast<double>(a.extent * itemsize);
     }
     void run(const Call& call) const noexcept override {
@@ -89,6 +87,7 @@ private:
         while (cell < pitch) cell *= 2;
         return cell;
     }
+    double factor(const Kernels& kernels) const { return costs_of(kernels).cells[log2_of(cell_bytes()) - 1]; }
     std::int64_t tile_side(const Kernels& kernels) const {
         std::int64_t element = packed_element(itemsize);
         while (!kernels.packs_cells && (element < 2 || element < pitch)) element *= 2;
