@@ -67,7 +67,10 @@ def transpose_shapes(case: Case) -> list[tuple[int, ...]]:
 
 
 def take_indices(case: Case) -> np.ndarray:
-    return np.random.default_rng(0).integers(0, case.shape[case.params["axis"]], case.params["count"])
+    rng = np.random.default_rng(0)
+    return rng.integers(0, case.shape[case.params["axis"]], case.params["count"]).astype(
+        case.params.get("index", "int64")
+    )
 
 
 def take_shape(case: Case) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ def test_as_numpy(dtype, shape, axis):
     x = RNG.integers(0, 256, (*shape, np.dtype(dtype).itemsize), "u1").view(dtype)[..., 0]
     for count in (64, 65, 1000):
         indices = indices_of(shape[axis], count)
-        for given in (indices, indices.tolist(), tuple(indices.tolist()), indices.astype("i2"), indices[::-1][::-1]):
+        for given in (indices, indices.tolist(), indices.astype("i4"), indices.astype("i2"), indices[::-1][::-1]):
             np.testing.assert_array_equal(dm.take(x, given, axis), np.take(x, indices, axis), strict=True)
 
 
@@ -92,13 +92,14 @@ def test_wrong_calls_write_nothing():
 
 
 @pytest.mark.parametrize("count", [100, 50_000])
-def test_an_output_over_the_indices_is_as_numpy_makes_it(count):
-    x = RNG.integers(0, 1000, 1000)
-    indices = indices_of(1000, count)
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_an_output_over_the_indices_is_as_numpy_makes_it(count, dtype):
+    x = RNG.integers(0, 1000, 1000).astype(dtype)
+    indices = indices_of(1000, count).astype(dtype)
     wanted = x[indices]
     assert dm.take(x, indices, 0, out=indices) is indices
     np.testing.assert_array_equal(indices, wanted)
-    both = np.empty(count + 70, np.int64)
+    both = np.empty(count + 70, dtype)
     both[:count] = indices_of(1000, count)
     wanted = x[both[:count]]
     dm.take(x, both[:count], 0, out=both[70:])
@@ -113,11 +114,58 @@ def test_indices_of_every_integer(dtype, step):
     np.testing.assert_array_equal(dm.take(x, indices, 0), x[indices])
 
 
-def test_torch():
+@pytest.mark.parametrize("kind", ["int64", "int32", "int16", "uint8"])
+@pytest.mark.parametrize("step", [1, 2])
+def test_torch(kind, step):
     torch = pytest.importorskip("torch")
-    x, indices = torch.arange(120.0).reshape(40, 3), torch.randint(0, 40, (90,))
-    assert torch.equal(dm.take(x, indices, 0), x.index_select(0, indices))
-    assert torch.equal(dm.take(x, indices.numpy(), 0), x.index_select(0, indices))
+    x, indices = torch.arange(120.0).reshape(40, 3), torch.randint(0, 40, (180,)).to(getattr(torch, kind))[::step]
+    wanted = x.index_select(0, indices.long())
+    for data in (x, x.numpy()):
+        for given in (indices, indices.numpy()):
+            result = dm.take(data, given, 0)
+            assert type(result) is type(data)
+            assert torch.equal(torch.as_tensor(result), wanted)
+    out = torch.empty_like(wanted)
+    assert dm.take(x, indices, 0, out=out) is out
+    assert torch.equal(out, wanted)
+    with pytest.raises(IndexError, match=r"indices\[0\] \(40\)"):
+        dm.take(x, indices + 40 - indices, 0, out=out)
+    assert torch.equal(out, wanted)
+    assert torch.equal(indices.long(), indices.long().clamp(0, 39))
+
+
+def test_indices_in_a_memory():
+    x, indices = RNG.standard_normal((40, 3)).astype("f4"), indices_of(40, 90).astype("i4")
+    memory = dm.Memory(dm.MemoryDesc((90,), "i4"), dm.Engine(), indices)
+    np.testing.assert_array_equal(dm.take(x, memory, 0), x[indices])
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_indices_that_begin_anywhere(dtype):
+    """Also where no integer of their size does."""
+    x, indices = RNG.standard_normal((40, 3)).astype("f4"), indices_of(40, 90).astype(dtype)
+    for shift in range(9):
+        raw = np.zeros(indices.nbytes + shift, "u1")
+        raw[shift:] = indices.view("u1")
+        np.testing.assert_array_equal(dm.take(x, raw[shift:].view(dtype), 0), x[indices])
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_wrong_index_of_very_many(dtype, threads):
+    x = np.arange(1000.0)
+    indices = indices_of(1000, 600_000).astype(dtype)
+    out = np.full(len(indices), -1.0)
+    with dm.num_threads(threads):
+        for place in (0, 77_777, 299_999, 300_000, 599_999):
+            for wrong in (1000, -1001, np.iinfo(dtype).min, np.iinfo(dtype).max):
+                bad = indices.copy()
+                bad[place] = wrong
+                with pytest.raises(IndexError) as raised:
+                    dm.take(x, bad, 0, out=out)
+                assert f"indices[{place}] ({wrong})" in str(raised.value)
+        assert (out == -1).all()
+        np.testing.assert_array_equal(dm.take(x, indices, 0, out=out), x[indices])
 
 
 def test_new_lists_cost_no_plan():

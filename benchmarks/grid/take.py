@@ -5,9 +5,9 @@ from __future__ import annotations
 from benchmarks.case import Case, show
 
 
-def take(shape: tuple[int, ...], axis: int, count: int, dtype: str, quick: bool = False) -> Case:
-    name = f"take/{show(shape)}/axis{axis}/{count}/{dtype}"
-    return Case(name, "take", shape, dtype, {"axis": axis, "count": count}, quick=quick)
+def take(shape: tuple[int, ...], axis: int, count: int, dtype: str, index: str = "int64", quick: bool = False) -> Case:
+    name = f"take/{show(shape)}/axis{axis}/{count}/{dtype}" + ("" if index == "int64" else f"/by-{index}")
+    return Case(name, "take", shape, dtype, {"axis": axis, "count": count, "index": index}, quick=quick)
 
 
 def cases(threads: int) -> list[Case]:
@@ -17,6 +17,9 @@ def cases(threads: int) -> list[Case]:
         take((40000, 24), 0, 40000, "f4"),
         take((50000, 8), 0, 50000, "f4"),
         take((1000000, 1), 0, 500000, "f4"),
+        take((1000000, 1), 0, 500000, "f4", "int32", quick=True),
+        take((10000, 1), 0, 20000, "f4"),
+        take((10000, 1), 0, 500000, "i2"),
         take((1000, 1000), 1, 1000, "f4", quick=True),
         take((2000, 2000), 1, 500, "i1"),
         take((20000, 16), 1, 16, "f8"),

@@ -1,9 +1,12 @@
 // Array arguments of any kind: NumPy arrays, torch tensors, and CPU objects with __dlpack__.
 #include "arguments/operand.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "arguments/descr.hpp"
 #include "arguments/dlpack_types.hpp"
@@ -295,25 +298,33 @@ bool Operand::is_integer() const {
     return (other_.dtype.code == kDLInt || other_.dtype.code == kDLUInt) && other_.dtype.lanes == 1;
 }
 
-std::optional<std::int64_t> Operand::integer_at(std::int64_t position) const {
-    const std::byte* address = data_ + (ndim_ == 0 ? 0 : position * strides_[0]);
-    std::uint64_t bits = 0;
-    const auto size = static_cast<std::size_t>(itemsize_);
-    std::byte raw[8];
-    if (size > sizeof raw) return std::nullopt;
-    std::memcpy(raw, address, size);
-    const bool swapped = descr_ != nullptr && !PyArray_ISNBO(descr_->byteorder);
-    const bool little = (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) != swapped;
-    for (std::size_t i = 0; i < size; ++i) {
-        bits |= static_cast<std::uint64_t>(raw[i]) << (8 * (little ? i : size - 1 - i));
+bool Operand::is_signed() const {
+    return descr_ != nullptr ? PyTypeNum_ISSIGNED(descr_->type_num) : other_.dtype.code == kDLInt;
+}
+
+bool Operand::swapped() const { return descr_ != nullptr && !PyArray_ISNBO(descr_->byteorder); }
+
+std::size_t Operand::read_integers(std::span<std::int64_t> values) const {
+    const std::int64_t stride = ndim_ == 0 ? 0 : strides_[0];
+    const bool reverses = swapped();
+    const auto read = [&]<class Integer>(Integer) -> std::size_t {
+        for (std::size_t k = 0; k < values.size(); ++k) {
+            std::byte raw[sizeof(Integer)];
+            std::memcpy(raw, data_ + static_cast<std::int64_t>(k) * stride, sizeof raw);
+            if (reverses) std::reverse(raw, raw + sizeof raw);
+            const auto value = std::bit_cast<Integer>(raw);
+            if (!std::in_range<std::int64_t>(value)) return k;
+            values[k] = static_cast<std::int64_t>(value);
+        }
+        return values.size();
+    };
+    switch (itemsize_) {
+        case 1: return is_signed() ? read(std::int8_t{}) : read(std::uint8_t{});
+        case 2: return is_signed() ? read(std::int16_t{}) : read(std::uint16_t{});
+        case 4: return is_signed() ? read(std::int32_t{}) : read(std::uint32_t{});
+        case 8: return is_signed() ? read(std::int64_t{}) : read(std::uint64_t{});
+        default: return 0;
     }
-    const bool is_signed = descr_ != nullptr ? PyTypeNum_ISSIGNED(descr_->type_num) : other_.dtype.code == kDLInt;
-    if (!is_signed) {
-        if (bits >> 63 != 0) return std::nullopt;
-    } else if (size < 8 && (bits >> (8 * size - 1)) != 0) {
-        bits |= ~std::uint64_t{0} << (8 * size);
-    }
-    return static_cast<std::int64_t>(bits);
 }
 
 }  // namespace dnnmove

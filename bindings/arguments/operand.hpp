@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -96,7 +95,10 @@ public:
 
     // For arrays of integers with at most one dimension.
     bool is_integer() const;
-    std::optional<std::int64_t> integer_at(std::int64_t position) const;
+    bool is_signed() const;
+    bool swapped() const;  // their bytes are in the other order than this machine's
+    // As many as `values` has room for. Returns how many there are before the first that does not fit into 64 bits.
+    std::size_t read_integers(std::span<std::int64_t> values) const;
 
 private:
     friend class NewArray;

@@ -18,11 +18,8 @@ std::string place(std::string_view name, std::optional<std::size_t> position) {
     return text;
 }
 
-// The integers of an array of at most one dimension, any kind; empty where `object` is no array.
-std::optional<Dims> integers_of_array(PyObject* object, std::string_view name, bool scalar) {
-    if (!is_array(object)) return std::nullopt;
-    Operand array;
-    array.read(object, name);
+// The integers of an array, one or of one dimension.
+Dims integers_of(const Operand& array, std::string_view name, bool scalar) {
     if (!array.is_integer()) {
         throw TypeError(std::string(name) + " must hold integers, not an array of " + array.dtype_name());
     }
@@ -34,12 +31,17 @@ std::optional<Dims> integers_of_array(PyObject* object, std::string_view name, b
     }
     const std::size_t count = array.ndim() == 0 ? 1 : static_cast<std::size_t>(array.shape()[0]);
     Dims values(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto value = array.integer_at(static_cast<std::int64_t>(i));
-        if (!value) throw ValueError(place(name, i) + " does not fit into 64 bits");
-        values[i] = *value;
-    }
+    const std::size_t read = array.read_integers(values);
+    if (read < count) throw ValueError(place(name, read) + " does not fit into 64 bits");
     return values;
+}
+
+// The same of an array of any kind; empty where `object` is none.
+std::optional<Dims> integers_of_array(PyObject* object, std::string_view name, bool scalar) {
+    if (!is_array(object)) return std::nullopt;
+    Operand array;
+    array.read(object, name);
+    return integers_of(array, name, scalar);
 }
 
 // Empty for what is no valid text, as a lone surrogate.
@@ -184,6 +186,8 @@ Dims parse_integers(PyObject* object, std::string_view name) {
     throw TypeError(std::string(name) + " must be a list, tuple or one-dimensional array of integers, not " +
                     type_name(object) + " (" + short_repr(object) + ")");
 }
+
+Dims parse_integers(const Operand& array, std::string_view name) { return integers_of(array, name, false); }
 
 std::string_view parse_text(PyObject* object, std::string_view name) {
     if (!PyUnicode_Check(object)) {

@@ -15,6 +15,8 @@
 
 namespace dnnmove {
 
+class Operand;
+
 inline constexpr std::size_t kMaxParameters = 6;
 
 // The parameters of one function: names in order, how many may be positional and how many are required.
@@ -75,6 +77,8 @@ std::int64_t parse_axis(PyObject* object, std::string_view name);
 
 // A list, tuple or range of integers, or a 1-D integer array of any kind.
 Dims parse_integers(PyObject* object, std::string_view name);
+// The same of an array that has been read.
+Dims parse_integers(const Operand& array, std::string_view name);
 
 // A str.
 std::string_view parse_text(PyObject* object, std::string_view name);

@@ -3,99 +3,114 @@
 
 #include "chains/listed_take.hpp"
 
-#include <span>
+#include <cstdint>
+#include <vector>
 
 #include "arguments/parse.hpp"
 #include "array/overlap.hpp"
+#include "call/index_list.hpp"
 #include "call/operation.hpp"
 #include "chains/step_arrays.hpp"
-#include "kernels/contract.hpp"
 #include "python/errors.hpp"
 
 namespace dnnmove::python {
 namespace {
 
 constexpr std::int64_t kKey = 999;  // beyond the numbers of Op, before those of steps
-constexpr std::size_t kLeast = 65;  // places
+constexpr std::int64_t kLeast = 65;  // places
 
 using Arrays = CallArrays<OneArray, OneArray>;
 
-// The plan's work with the list as its second source.
+// The plan's work with the list as its second source; `array` has it, unless that is null.
 class ListedTake : public PlannedCall<OneArray, OneArray> {
 public:
-    ListedTake(const CallPlan& plan, Arrays& arrays, const std::int64_t* list) noexcept
-        : PlannedCall(plan, arrays, get_num_threads()), list_(list) {}
+    ListedTake(const CallPlan& plan, Arrays& arrays, const std::byte* list, Operand* array) noexcept
+        : PlannedCall(plan, arrays, get_num_threads()), list_(list), array_(array) {}
 
+    void fetch_again(std::size_t i) const {
+        PlannedCall::fetch_again(i);
+        if (array_ == nullptr) return;
+        const std::int64_t bytes = array_->itemsize();
+        dnnmove::fetch_again(*array_, place({array_->shape()[0]}, {bytes}, bytes), "indices");
+        list_ = array_->data();
+    }
     void copy(const std::byte* const* srcs, std::byte* const* dsts, trace::Call* call) const {
-        const std::byte* both[] = {srcs[0], reinterpret_cast<const std::byte*>(list_)};
+        const std::byte* both[] = {srcs[0], list_};
         PlannedCall::copy(both, dsts, call);
     }
     PyRef run() const { return run_call(*this, arrays_); }
 
 private:
-    const std::int64_t* list_;
+    mutable const std::byte* list_;
+    Operand* array_;
 };
 
-// One of NumPy's arrays, of one axis of integers that 64 bits hold?
-bool are_plain(PyObject* object) {
-    if (!PyArray_CheckExact(object)) return false;
-    auto* const array = reinterpret_cast<PyArrayObject*>(object);
-    return PyArray_NDIM(array) == 1 && PyArray_ISINTEGER(array) && PyArray_CanCastSafely(PyArray_TYPE(array), NPY_INT64) != 0;
+// Is the array read as it lies? Else its places are parsed.
+bool is_list(const Operand& array) {
+    if (array.blocked() || array.ndim() != 1 || array.shape()[0] < kLeast || !array.is_integer()) return false;
+    const std::int64_t bytes = array.itemsize();
+    return array.is_signed() && !array.swapped() && (bytes == 4 || bytes == 8) && array.strides()[0] == bytes &&
+           reinterpret_cast<std::uintptr_t>(array.data()) % static_cast<std::uintptr_t>(bytes) == 0;
 }
 
 // Null where the plan has to know the places, or has an error for them.
-PyRef run_listed(StepArrays& step, std::span<const std::int64_t> places, std::int64_t axis) {
+PyRef run_listed(StepArrays& step, const IndexList& list, Operand* array, std::int64_t axis) {
     Arrays& arrays = step.arrays();
     const Operand& source = step.data();
     const auto ndim = static_cast<std::int64_t>(source.shape().size());
-    if (places.size() < kLeast || axis < -ndim || axis >= ndim) return {};
+    if (list.count < kLeast || axis < -ndim || axis >= ndim) return {};
     if (axis < 0) axis += ndim;
     const auto at = static_cast<std::size_t>(axis);
-    const auto count = static_cast<std::int64_t>(places.size());
     const Operand& out = arrays.outs[0];
     const bool into = arrays.into();
     if (into) check_out(out, source, "out", "data");
     const ArrayLayout layout = into ? layout_of(out) : ArrayLayout{};
-    if (!takes_listed(layout_of(source), source.itemsize(), at, count, into ? &layout : nullptr)) return {};
-    if (!kernels_for(best_isa()).are_indices(places.data(), count, source.shape()[at])) return {};
+    const ArrayLayout* const to = into ? &layout : nullptr;
+    if (!takes_listed(layout_of(source), source.itemsize(), at, list.count, to)) return {};
+    {
+        const torch_tensors::OnItsThreads team(source.kind() == Operand::Kind::torch);
+        if (!list.within(source.shape()[at], get_num_threads())) return {};
+    }
     PlanKey key;
-    for (const std::int64_t word : {kKey, axis, count, source.itemsize(), std::int64_t{into}}) key.push(word);
+    for (const std::int64_t word : {kKey, axis, list.count, list.index_bytes, source.itemsize(), std::int64_t{into}})
+        key.push(word);
     key.push_layout(source.shape(), source.strides());
     if (into) key.push_layout(out.shape(), out.strides());
     const PlanInUse plan = cached_plan(
-        key, [&] { return plan_listed_take(layout_of(source), source.itemsize(), at, count, into ? &layout : nullptr); });
+        key, [&] { return plan_listed_take(layout_of(source), source.itemsize(), at, list.count, list.index_bytes, to); });
     // An output over the indices would be written before they all are read.
-    static constexpr std::int64_t kStep = sizeof(std::int64_t);
-    const Footprint read{reinterpret_cast<const std::byte*>(places.data()), {&count, 1}, {&kStep, 1}, kStep};
-    Dims kept;
-    if (into && overlap(read, out.footprint())) kept.assign(places.begin(), places.end());
-    return ListedTake(*plan, arrays, kept.empty() ? places.data() : kept.data()).run();
+    const Footprint read{list.data, {&list.count, 1}, {&list.index_bytes, 1}, list.index_bytes};
+    std::vector<std::byte> kept;
+    if (into && overlap(read, out.footprint())) kept.assign(list.data, list.data + list.bytes());
+    return ListedTake(*plan, arrays, kept.empty() ? list.data : kept.data(), array).run();
 }
 
 }  // namespace
 
 PyRef take_read_once(PyObject* data, PyObject* indices, PyObject* axis_object, PyObject* out,
                      const std::function<PyRef(StepArrays&, const chain::StepPtr&)>& by_value) {
-    const auto few = [](Py_ssize_t count) { return count < static_cast<Py_ssize_t>(kLeast); };
-    if ((PyTuple_CheckExact(indices) || PyList_CheckExact(indices)) && few(Py_SIZE(indices))) return {};
+    if ((PyTuple_CheckExact(indices) || PyList_CheckExact(indices)) && Py_SIZE(indices) < kLeast) return {};
     // Many that lie plainly are not parsed, but read behind the data, whose reading may run Python code.
-    const bool later = are_plain(indices) && !few(PyArray_SIZE(reinterpret_cast<PyArrayObject*>(indices)));
+    Operand array;
+    const bool is_operand = is_array(indices);
+    if (is_operand) array.read(indices, "indices");
+    const bool later = is_operand && is_list(array);
     Dims parsed;
-    if (!later) parsed = parse_integers(indices, "indices");
+    if (!later) parsed = is_operand ? parse_integers(array, "indices") : parse_integers(indices, "indices");
     const std::int64_t axis = parse_integer(axis_object, "axis");
     StepArrays step(data, out);
-    PyRef plain;
-    if (later && are_plain(indices)) {
-        plain = checked(PyArray_FROM_OTF(indices, NPY_INT64, NPY_ARRAY_CARRAY_RO));
-    } else if (later) {
-        parsed = parse_integers(indices, "indices");
+    if (later) array.fetch("indices", true);
+    const bool plain = later && is_list(array);
+    if (later && !plain) parsed = parse_integers(array, "indices");
+    const IndexList list = plain ? IndexList{array.data(), array.shape()[0], array.itemsize()}
+                                 : IndexList{reinterpret_cast<const std::byte*>(parsed.data()),
+                                             static_cast<std::int64_t>(parsed.size()), sizeof(std::int64_t)};
+    if (PyRef done = run_listed(step, list, plain ? &array : nullptr, axis)) return done;
+    if (plain) {
+        parsed.resize(static_cast<std::size_t>(list.count));
+        array.read_integers(parsed);
     }
-    auto* const array = reinterpret_cast<PyArrayObject*>(plain.get());
-    const auto places = plain ? std::span(static_cast<const std::int64_t*>(PyArray_DATA(array)),
-                                          static_cast<std::size_t>(PyArray_SIZE(array)))
-                              : std::span<const std::int64_t>(parsed);
-    if (PyRef done = run_listed(step, places, axis)) return done;
-    return by_value(step, chain::take(Dims(places.begin(), places.end()), axis));
+    return by_value(step, chain::take(std::move(parsed), axis));
 }
 
 }  // namespace dnnmove::python

@@ -165,9 +165,10 @@ TEST_CASE("lists that come with each run are followed") {
     constexpr LastLevelCache kTinyCache{32 << 10, 0};
     PlanOptions small;
     small.cache = &kTinyCache;
-    for (const std::int64_t itemsize : {1, 4, 12, 64, 96, 256}) {
+    const auto check = [&](std::int64_t itemsize, auto none) {
+        using Index = decltype(none);
         auto given = std::make_shared<OffsetTable>();
-        given->given = true;
+        given->index_bytes = sizeof(Index);
         given->length = 100;
         given->stride = itemsize;
         for (const auto& [count, rows] : {std::pair<std::int64_t, std::int64_t>{70, 5}, {3000, 1}}) {
@@ -177,11 +178,11 @@ TEST_CASE("lists that come with each run are followed") {
                 const Program program({Transfer{0, 0, nest}}, options);
                 for (const int threads : {1, 2}) {
                     // Both kinds of index, and what no check has let through but another thread may have written since.
-                    Dims indices(static_cast<std::size_t>(count));
-                    for (std::int64_t& index : indices) index = static_cast<std::int64_t>(random() % 200) - 100;
+                    std::vector<Index> indices(static_cast<std::size_t>(count));
+                    for (Index& index : indices) index = static_cast<Index>(static_cast<int>(random() % 200) - 100);
                     indices[7] = 100;
                     indices[8] = -101;
-                    indices[9] = std::numeric_limits<std::int64_t>::min();
+                    indices[9] = std::numeric_limits<Index>::min();
                     auto table = std::make_shared<OffsetTable>();
                     for (std::int64_t k = 0; k < count; ++k) {
                         const std::int64_t index = indices[static_cast<std::size_t>(k)];
@@ -199,6 +200,10 @@ TEST_CASE("lists that come with each run are followed") {
                 }
             }
         }
+    };
+    for (const std::int64_t itemsize : {1, 2, 4, 8, 12, 16, 64, 96, 256}) {
+        check(itemsize, std::int32_t{});
+        check(itemsize, std::int64_t{});
     }
 }
 

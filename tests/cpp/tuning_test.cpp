@@ -162,9 +162,9 @@ TEST_CASE("problems are told apart") {
         changed.transfers[0].sink = std::make_shared<const Sink>(sink);
         add(changed, options);
     }
-    for (const std::int64_t length : {90, 91}) {
+    for (const auto& [length, index_bytes] : {std::pair<std::int64_t, std::int64_t>{90, 8}, {91, 8}, {91, 4}}) {
         OffsetTable given;
-        given.given = true;
+        given.index_bytes = index_bytes;
         given.length = length;
         given.stride = 64;
         add({{{0, 0, Nest{{{97, 0, 64, std::make_shared<const OffsetTable>(given)}}, 0, 0, 64}}}, 0, {}}, options);

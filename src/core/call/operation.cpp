@@ -253,7 +253,7 @@ bool takes_listed(const ArrayLayout& data, std::int64_t itemsize, std::size_t ax
 }
 
 std::shared_ptr<const CallPlan> plan_listed_take(const ArrayLayout& data, std::int64_t itemsize, std::size_t axis,
-                                                 std::int64_t count, const ArrayLayout* out) {
+                                                 std::int64_t count, std::int64_t index_bytes, const ArrayLayout* out) {
     Dims shape = list(data.shape);
     shape[axis] = count;
     check_size(shape, itemsize, "the result");
@@ -262,7 +262,7 @@ std::shared_ptr<const CallPlan> plan_listed_take(const ArrayLayout& data, std::i
     nest.itemsize = strides[axis];
     for (std::size_t k = 0; k < axis; ++k) nest.loops.push_back({shape[k], data.strides[k], strides[k]});
     auto given = std::make_shared<OffsetTable>();
-    given->given = true;
+    given->index_bytes = index_bytes;
     given->length = data.shape[axis];
     given->stride = data.strides[axis];
     nest.loops.push_back({count, 0, nest.itemsize, std::move(given)});

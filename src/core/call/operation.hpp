@@ -58,10 +58,10 @@ std::shared_ptr<const CallPlan> plan_join(Op op, std::int64_t axis, const std::v
 // The same for a step of chains with one result, called by itself.
 std::shared_ptr<const CallPlan> plan_step(const chain::Step& step, const ArrayLayout& data, std::int64_t itemsize,
                                           const ArrayLayout* out);
-// The same for a take along `axis` (below data.shape.size()) of `count` places, at least two, whose indices each call
-// gives, as a second source. Only where takes_listed says so.
+// The same for a take along `axis` (below data.shape.size()) of `count` places, at least two, whose indices, integers of 4 or 8
+// bytes, each call gives, as a second source. Only where takes_listed says so.
 std::shared_ptr<const CallPlan> plan_listed_take(const ArrayLayout& data, std::int64_t itemsize, std::size_t axis,
-                                                 std::int64_t count, const ArrayLayout* out);
+                                                 std::int64_t count, std::int64_t index_bytes, const ArrayLayout* out);
 // Is what lies at one place of the axis without gaps on either side, and anything there, and better not known to the plan?
 bool takes_listed(const ArrayLayout& data, std::int64_t itemsize, std::size_t axis, std::int64_t count, const ArrayLayout* out);
 // The same for a shuffle between two arrays of one blocked layout.

@@ -201,6 +201,9 @@ constexpr std::int64_t packed_element(std::int64_t width) {
     return wide;
 }
 
+// Where lists of indices of so many bytes, 4 or 8, have their kernels.
+constexpr std::size_t index_width(std::int64_t bytes) { return bytes == 8 ? 1 : 0; }
+
 struct Kernels {
     Isa isa;
     int vector_bytes;  // width of a tile's side
@@ -218,12 +221,12 @@ struct Kernels {
     // Copies a.extent x b.extent runs of 1 to 64 bytes each.
     void (*copy_runs)(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& a, const KernelLoop& b,
                       KernelStores stores) noexcept;
-    // Is each of them an index of an axis of `length` places, from its end where it is negative?
-    bool (*are_indices)(const std::int64_t* indices, std::int64_t count, std::int64_t length) noexcept;
+    // Is each of them an index of an axis of `length` places, from its end where it is negative? Indexed by index_width.
+    bool (*are_indices[2])(const std::byte* indices, std::int64_t count, std::int64_t length) noexcept;
     // Offsets of indices of an axis of `length` places that lie `stride` bytes apart. What is no index
-    // of it, as another thread may have made one since they were checked, gets the first place's.
-    void (*find_places)(const std::int64_t* indices, std::int64_t count, std::int64_t length, std::int64_t stride,
-                        std::int64_t* offsets) noexcept;
+    // of it, as another thread may have made one since they were checked, gets the first place's. Indexed by index_width.
+    void (*find_places[2])(const std::byte* indices, std::int64_t count, std::int64_t length, std::int64_t stride,
+                           std::int64_t* offsets) noexcept;
     // Copies a block of elements, a.extent times. Indexed by log2 of an element's bytes, 1 to 16.
     void (*copy_elements[5])(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
                              const ElementsAhead& ahead, KernelStores stores) noexcept;

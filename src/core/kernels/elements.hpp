@@ -9,20 +9,6 @@ namespace dnnmove {
 namespace {
 
 template <std::size_t bytes>
-inline void move_block(const std::byte* src, std::byte* dst, const ElementBlock& block) {
-    const std::int32_t* const offsets = block.offsets;
-    const std::int32_t count = block.count;
-    std::int32_t k = 0;
-    // All four are loaded before the first is stored: the compiler does not know that they never share a byte.
-    for (; k + 4 <= count; k += 4, dst += 4 * bytes) {
-        std::byte elements[4][bytes];
-        for (int i = 0; i < 4; ++i) move<bytes>(src + offsets[k + i], elements[i]);
-        for (std::size_t i = 0; i < 4; ++i) move<bytes>(elements[i], dst + i * bytes);
-    }
-    for (; k < count; ++k, dst += bytes) move<bytes>(src + offsets[k], dst);
-}
-
-template <std::size_t bytes>
 void copy_elements(const ElementBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
                    const ElementsAhead& ahead, KernelStores stores) noexcept {
     // Lines to ask for with each run: all at once they would keep those from coming that are needed now.
@@ -35,7 +21,7 @@ void copy_elements(const ElementBlock& block, const std::byte* src, std::byte* d
                 __builtin_prefetch(next + block.lines[k]);
             std::byte* const to = dst + block.runs[r].dst;
             if (stores.claim) prefetch_run(to, block.count * static_cast<std::int64_t>(bytes));
-            move_block<bytes>(src + block.runs[r].src, to, block);
+            move_from<bytes, false>(src + block.runs[r].src, block.offsets, block.count, to, bytes);
         }
         src += a.src_stride;
         dst += a.dst_stride;

@@ -31,8 +31,10 @@ constexpr Kernels make_table(Isa isa) {
     table.copy_rows = entry<copy_rows<Simd>>;
     table.copy_strips = entry<copy_strips<Simd>>;
     table.copy_runs = entry<copy_runs>;
-    table.are_indices = entry<are_indices>;
-    table.find_places = entry<find_places>;
+    table.are_indices[index_width(4)] = entry<are_indices<std::int32_t>>;
+    table.are_indices[index_width(8)] = entry<are_indices<std::int64_t>>;
+    table.find_places[index_width(4)] = entry<find_places<std::int32_t>>;
+    table.find_places[index_width(8)] = entry<find_places<std::int64_t>>;
     table.turn_runs = entry<turn_runs<Simd>>;
     table.fill = entry<fill<Simd>>;
     table.repeat = entry<repeat<Simd>>;

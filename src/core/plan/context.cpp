@@ -50,7 +50,14 @@ Traffic traffic_of(const std::vector<Transfer>& transfers) {
     for (const Transfer& transfer : transfers) {
         if (transfer.empty()) continue;
         std::int64_t bytes = transfer.dst_bytes() * transfer.repeat.count;
-        for (const Loop& loop : transfer.nest.loops) bytes *= loop.extent;
+        double elements = 1;
+        for (const Loop& loop : transfer.nest.loops) {
+            bytes *= loop.extent;
+            elements *= static_cast<double>(loop.extent);
+        }
+        for (const Loop& loop : transfer.nest.loops) {
+            if (loop.table && loop.table->given()) traffic.listed += elements * static_cast<double>(loop.table->index_bytes);
+        }
         // What no machine holds can be planned and explained all the same.
         if (__builtin_add_overflow(traffic.written, bytes, &traffic.written))
             traffic.written = std::numeric_limits<std::int64_t>::max();

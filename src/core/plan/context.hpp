@@ -53,6 +53,7 @@ struct PlanContext {
 struct Traffic {
     std::int64_t written = 0;  // bytes
     double read = 0;           // bytes; not exact, but never more than it can hold
+    double listed = 0;         // bytes of indices that come with each run, as often as they are read
 };
 
 Traffic traffic_of(const std::vector<Transfer>& transfers);

@@ -52,8 +52,8 @@ struct PlannedCopy {
         planned.plan->run((constant != nullptr ? constant : srcs[src]) + planned.src_shift, dsts[dst] + planned.dst_shift,
                           begin, end, list_of(srcs));
     }
-    const std::int64_t* list_of(const std::byte* const* srcs) const noexcept {
-        return planned.plan->takes_list() ? reinterpret_cast<const std::int64_t*>(srcs[src + 1]) : nullptr;
+    const std::byte* list_of(const std::byte* const* srcs) const noexcept {
+        return planned.plan->takes_list() ? srcs[src + 1] : nullptr;
     }
 
 private:

@@ -15,12 +15,13 @@ struct OffsetTable {
     Dims src;
     Dims dst;
     std::size_t whole = 0;  // where there is padding: the steps before this one fill whole blocks
-    // Indices come with each run instead, std::int64_t, as the source behind the nest's: of an axis of `length` places that lie
-    // `stride` bytes apart, from its end where they are negative. The loop has its dst_stride.
-    bool given = false;
+    // Indices come with each run instead, integers of so many bytes (4 or 8), as the source behind the nest's: of an axis of
+    // `length` places that lie `stride` bytes apart, from its end where they are negative. The loop has its dst_stride.
+    std::int64_t index_bytes = 0;
     std::int64_t length = 0;
     std::int64_t stride = 0;
 
+    bool given() const { return index_bytes != 0; }
     bool pads() const { return src.size() < dst.size(); }
 };
 

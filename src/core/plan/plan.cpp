@@ -75,7 +75,7 @@ std::size_t NestPlan::memory() const {
 }
 
 void NestPlan::run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end,
-                   const std::int64_t* list) const noexcept {
+                   const std::byte* list) const noexcept {
     if (begin >= end) return;
     Call call{*kernels_, stores_, near_, claims_, src, list};
     if (stores_ == StoreMode::staged) return run_staged(call, dst, begin, end);

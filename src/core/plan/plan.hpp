@@ -60,7 +60,7 @@ public:
     // Units [begin, end). `src` and `dst` are the bases of the nest's offsets; `list` has the indices of a table that is given. The
     // caller fences.
     void run(const std::byte* src, std::byte* dst, std::int64_t begin, std::int64_t end,
-             const std::int64_t* list = nullptr) const noexcept;
+             const std::byte* list = nullptr) const noexcept;
     // Kernel, element, tiles, stores, loops; and the same as one line.
     KernelSummary summary() const;
     std::string describe() const;

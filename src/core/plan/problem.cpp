@@ -11,7 +11,7 @@ Problem::Innermost innermost_of(const std::vector<Loop>& loops, std::int64_t ite
     using enum Problem::Innermost;
     if (std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->pads(); }))
         return padding;
-    if (std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->given; }))
+    if (std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table && loop.table->given(); }))
         return listed;
     const bool contiguous = !loops.empty() && continues(loops.back(), itemsize);
     if (contiguous && loops.back().src_stride == 0 && itemsize <= kMaxFillBytes) return repeated;
@@ -57,7 +57,7 @@ Runs runs_of_calls(const std::vector<std::size_t>& taken, const Problem& problem
     const auto together = [&](std::size_t k) { return k >= from || takes(k); };
     std::int64_t read = problem.itemsize;
     std::int64_t written = problem.itemsize;
-    if (!loops.empty() && loops[0].table && !loops[0].table->given && takes(0)) {
+    if (!loops.empty() && loops[0].table && !loops[0].table->given() && takes(0)) {
         constexpr std::int64_t kSparse = 4;  // what lies between is read with what is wanted
         read = run_of(loops[0].table->src, read, kSparse);
         written = run_of(loops[0].table->dst, written, 1);

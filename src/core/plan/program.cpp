@@ -56,7 +56,8 @@ struct Program::Impl {
     std::vector<BlockCopy> block_copies;
     std::vector<Constant> constants;  // that the copies read
     PlanOptions options;
-    std::int64_t bytes = 0;
+    std::int64_t bytes = 0;  // written
+    std::int64_t work = 0;  // bytes: so much for threads to share
     std::int64_t most_units = 1;  // of one copy
     bool streams = false;  // threads must fence their stores
     const PlannedCopy* single = nullptr;  // the one copy that there is, of a source of the caller's
@@ -147,6 +148,7 @@ Program::Program(std::vector<Transfer> transfers, const PlanOptions& options) {
     auto impl = std::make_unique<Impl>();
     impl->options = options;
     impl->bytes = traffic.written;
+    impl->work = static_cast<std::int64_t>(std::min(static_cast<double>(traffic.written) + traffic.listed, 0x1p62));
     const bool repeated = std::any_of(transfers.begin(), transfers.end(), [](const Transfer& each) { return each.repeats(); });
     const bool sinks = std::any_of(transfers.begin(), transfers.end(),
                                    [](const Transfer& each) { return each.sink != nullptr; });
@@ -195,12 +197,12 @@ bool Program::Impl::run_shared(const std::byte* const* srcs, std::byte* const* d
         }
         call.impl.fence();
     };
-    return parallel(threads, bytes, body, &context);
+    return parallel(threads, work, body, &context);
 }
 
 void Program::execute(const std::byte* const* srcs, std::byte* const* dsts, int threads) const noexcept {
     // A small call is over in less time than the bookkeeping of chunks takes.
-    const int useful = useful_threads(threads, impl_->bytes);
+    const int useful = useful_threads(threads, impl_->work);
     if (useful > 1 && impl_->run_shared(srcs, dsts, useful)) return;
     impl_->run_alone(srcs, dsts);
 }

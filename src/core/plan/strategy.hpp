@@ -114,7 +114,7 @@ struct Call {
     bool near;  // in the second-level cache: what is ahead is not asked for
     bool claims;  // kernels ask for the lines that they store to
     const std::byte* base;
-    const std::int64_t* list = nullptr;  // of a table that is given
+    const std::byte* list = nullptr;  // of a table that is given
     std::byte* dst = nullptr;
     Unit unit = {};
     Unit next = {};

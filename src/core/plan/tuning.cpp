@@ -136,7 +136,8 @@ std::uint64_t digest(const OffsetTable& offsets) {
     for (const std::int64_t offset : offsets.src) add(offset);
     for (const std::int64_t offset : offsets.dst) add(offset);
     add(static_cast<std::int64_t>(offsets.whole));
-    if (offsets.given) {
+    if (offsets.given()) {
+        add(offsets.index_bytes);
         add(offsets.length);
         add(offsets.stride);
     }

@@ -58,7 +58,7 @@ std::vector<std::int64_t> listed_row(const std::vector<Loop>& loops, std::int64_
     // Bytes of a row: of wider elements, as many as a vector has, single moves are as fast.
     const std::int64_t most = itemsize < 8 ? kMaxBlockBytes / 2 : kMaxBlockBytes / 4;
     const auto tables = std::count_if(loops.begin(), loops.end(), [](const Loop& loop) { return loop.table != nullptr; });
-    if (tables != 1 || !loops[0].table || loops[0].table->given || loops[0].extent > most / itemsize) return {};
+    if (tables != 1 || !loops[0].table || loops[0].table->given() || loops[0].extent > most / itemsize) return {};
     const OffsetTable& table = *loops[0].table;
     std::vector<std::int64_t> sources(table.dst.size());
     for (std::size_t k = 0; k < table.dst.size(); ++k) {

@@ -18,7 +18,7 @@ constexpr double kPartialLine = 4;
 // Bytes from step to step in the destination, where they are all alike; else 0.
 std::int64_t dst_step(const Loop& loop) {
     const OffsetTable& table = *loop.table;
-    if (table.given) return loop.dst_stride;
+    if (table.given()) return loop.dst_stride;
     const std::int64_t step = table.dst.size() > 1 ? table.dst[1] - table.dst[0] : 0;
     for (std::size_t k = 1; k < table.dst.size(); ++k) {
         if (table.dst[k] - table.dst[k - 1] != step) return 0;
@@ -87,11 +87,12 @@ struct ListedElements final : Strategy {
     void run(const Call& call) const noexcept override {
         const std::int64_t first = call.unit.b_tile * b.tile;
         const std::int64_t steps = b.steps(call.unit.b_tile);
-        if (!table->given) return copy(call, table->src.data() + first, steps, call.dst);
+        if (!table->given()) return copy(call, table->src.data() + first, steps, call.dst);
         std::int64_t places[kPlaces];
         for (std::int64_t k = 0; k < steps; k += kPlaces) {
             const std::int64_t count = std::min(kPlaces, steps - k);
-            call.kernels.find_places(call.list + first + k, count, table->length, table->stride, places);
+            call.kernels.find_places[index_width(table->index_bytes)](call.list + (first + k) * table->index_bytes, count,
+                                                                      table->length, table->stride, places);
             copy(call, places, count, call.dst + k * b.dst_stride);
         }
     }
@@ -106,7 +107,7 @@ struct ListedElements final : Strategy {
     }
     StrategyWords describe() const override { return {"listed elements", "rows", "elements"}; }
 
-    std::int64_t first_dst() const { return table->given ? 0 : table->dst[0]; }
+    std::int64_t first_dst() const { return table->given() ? 0 : table->dst[0]; }
     // Bytes of a whole list.
     std::int64_t run() const { return itemsize * b.extent; }
 
