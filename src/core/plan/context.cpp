@@ -68,13 +68,13 @@ Traffic traffic_of(const std::vector<Transfer>& transfers) {
 
 PlanContext context_of(const PlanOptions& options, const Traffic& traffic) {
     const std::int64_t cache = options.cache->usable(options.processor->shared_cache_bytes);
-    const double touched = static_cast<double>(traffic.written) + traffic.read;
+    const double touched = static_cast<double>(traffic.written) + traffic.read + traffic.listed;
     // Others use the last-level cache, too: what fills most of it is not found there by the next call. Ordinary
     // stores of whole lines in order are faster as long as a fair part of them is found in the cache by the next
     // call, or by whoever reads the result. The less is read, the longer: stores past the cache spare the reading
     // of what is overwritten, but not that of the source. Measured on Zen 4: fills up to twice the cache, streams up
     // to 1.25 times; gathers up to 0.8 of that, transposes up to half, on Zen 5 further.
-    const double share_read = touched == 0 ? 0 : traffic.read / touched;
+    const double share_read = touched == 0 ? 0 : (traffic.read + traffic.listed) / touched;
     const auto filled = touched / (static_cast<double>(cache) * (2 - 1.5 * share_read));
     PlanContext context{&kernels_for(options.isa), filled > options.processor->transposes_stream_from, touched <= kNearBytes,
                         options.dst_alignment, 0};

@@ -8,7 +8,10 @@ namespace {
 
 constexpr std::int64_t kListedBytes = 64 * 1024;  // of a unit of rows
 constexpr std::int64_t kShortBytes = 16 * 1024;   // and of shorter elements
-constexpr std::int64_t kPlaces = 1024;            // found at a time, of a list that comes with the call
+// Found at a time, of a list that comes with the call; past the caches the indices of the next as many are asked for first, which
+// come late beside elements that come from anywhere. (Zen 5, one thread, 7 million indices of 5 million bytes, ns for each: 1.0; of 8 bytes
+// asked for 256 ahead 0.73, 512 0.64, 1024 0.86, 2048 0.79; of 4 bytes 0.85, and 0.62, 0.58, 0.61, 0.71.)
+constexpr std::int64_t kPlaces = 512;
 // Cycles: of a short element and of a list of them, of a byte of a row, of a line that is read or written in parts.
 constexpr double kElement = 2;
 constexpr double kList = 8;
@@ -64,6 +67,7 @@ struct ListedElements final : Strategy {
     }
     Schedule schedule(const Problem& problem) override {
         const PlanContext& context = problem.context;
+        far = context.beyond_cache;
         const bool dense = b.dst_stride == itemsize && (a.extent == 1 || a.dst_stride == run());
         std::int64_t bits = context.dst_alignment | context.dst_offset | first_dst() | b.dst_stride;
         for (std::size_t k = 0; k < problem.loops.size(); ++k) {
@@ -88,11 +92,15 @@ struct ListedElements final : Strategy {
         const std::int64_t first = call.unit.b_tile * b.tile;
         const std::int64_t steps = b.steps(call.unit.b_tile);
         if (!table->given()) return copy(call, table->src.data() + first, steps, call.dst);
+        const std::int64_t bytes = table->index_bytes;
         std::int64_t places[kPlaces];
         for (std::int64_t k = 0; k < steps; k += kPlaces) {
             const std::int64_t count = std::min(kPlaces, steps - k);
-            call.kernels.find_places[index_width(table->index_bytes)](call.list + (first + k) * table->index_bytes, count,
-                                                                      table->length, table->stride, places);
+            const std::byte* const list = call.list + (first + k) * bytes;
+            const std::int64_t left = b.extent - (first + k + count);
+            for (std::int64_t at = 0; at < std::min(kPlaces, left) * bytes && far; at += kLine)
+                __builtin_prefetch(list + count * bytes + at);
+            call.kernels.find_places[index_width(bytes)](list, count, table->length, table->stride, places);
             copy(call, places, count, call.dst + k * b.dst_stride);
         }
     }
@@ -112,6 +120,7 @@ struct ListedElements final : Strategy {
     std::int64_t run() const { return itemsize * b.extent; }
 
     std::shared_ptr<const OffsetTable> table;  // the nest's
+    bool far = false;  // what is touched does not fit into the caches
 };
 
 }  // namespace
