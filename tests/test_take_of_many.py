@@ -1,5 +1,7 @@
 """take of many places: the list is read anew by each call, whatever it is, and no part of a plan."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -227,3 +229,45 @@ def test_of_many_short_rows_the_places_are_known_to_the_plan(dtype, count):
         assert out.tobytes() == np.take(x, indices, 1).tobytes()
     with pytest.raises(IndexError):
         dm.take(x, [*range(199), 200], 1)
+
+
+def test_indices_that_shrink_as_the_result_is_made():
+    """Garbage collection may run Python code whenever an object is made."""
+    indices = np.arange(1 << 20) % 100
+    x = np.arange(300.0).reshape(100, 3)
+    armed = False
+
+    def shrink(phase, info):
+        if armed:
+            indices.resize(100, refcheck=False)
+
+    before = gc.get_threshold()
+    gc.callbacks.append(shrink)
+    try:
+        gc.set_threshold(1)
+        armed = True
+        for _ in range(20):
+            given = len(indices)
+            try:
+                result = dm.take(x, indices, 0)
+            except RuntimeError as error:
+                assert "indices was given another shape" in str(error)
+            else:
+                assert len(result) == given == len(indices) or len(result) == 100
+    finally:
+        armed = False
+        gc.callbacks.remove(shrink)
+        gc.set_threshold(*before)
+
+
+def test_a_list_is_a_list():
+    class Both(list):
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, **options):
+            raise AssertionError
+
+    x = np.arange(300.0)
+    np.testing.assert_array_equal(dm.take(x, Both([1] * 80), 0), x[[1] * 80])
+    np.testing.assert_array_equal(dm.take(x, range(80), 0), x[:80])

@@ -1,7 +1,6 @@
 // Array arguments of any kind: NumPy arrays, torch tensors, and CPU objects with __dlpack__.
 #include "arguments/operand.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -305,26 +304,27 @@ bool Operand::is_signed() const {
 bool Operand::swapped() const { return descr_ != nullptr && !PyArray_ISNBO(descr_->byteorder); }
 
 std::size_t Operand::read_integers(std::span<std::int64_t> values) const {
+    static_assert(std::endian::native == std::endian::little);
     const std::int64_t stride = ndim_ == 0 ? 0 : strides_[0];
     const bool reverses = swapped();
-    const auto read = [&]<class Integer>(Integer) -> std::size_t {
+    const bool extends = is_signed();
+    const auto read = [&]<std::size_t bytes>(std::integral_constant<std::size_t, bytes>) {
+        constexpr int kAbove = 64 - 8 * static_cast<int>(bytes);
         for (std::size_t k = 0; k < values.size(); ++k) {
-            std::byte raw[sizeof(Integer)];
-            std::memcpy(raw, data_ + static_cast<std::int64_t>(k) * stride, sizeof raw);
-            if (reverses) std::reverse(raw, raw + sizeof raw);
-            const auto value = std::bit_cast<Integer>(raw);
-            if (!std::in_range<std::int64_t>(value)) return k;
-            values[k] = static_cast<std::int64_t>(value);
+            std::uint64_t bits = 0;
+            std::memcpy(&bits, data_ + static_cast<std::int64_t>(k) * stride, bytes);
+            if (reverses) bits = __builtin_bswap64(bits) >> kAbove;
+            if (!extends && bits >> 63 != 0) return k;
+            values[k] = extends ? static_cast<std::int64_t>(bits << kAbove) >> kAbove : static_cast<std::int64_t>(bits);
         }
         return values.size();
     };
-    switch (itemsize_) {
-        case 1: return is_signed() ? read(std::int8_t{}) : read(std::uint8_t{});
-        case 2: return is_signed() ? read(std::int16_t{}) : read(std::uint16_t{});
-        case 4: return is_signed() ? read(std::int32_t{}) : read(std::uint32_t{});
-        case 8: return is_signed() ? read(std::int64_t{}) : read(std::uint64_t{});
-        default: return 0;
-    }
+    std::size_t count = 0;
+    const auto read_of = [&]<std::size_t... less>(std::index_sequence<less...>) {
+        (void)((itemsize_ == less + 1 && (count = read(std::integral_constant<std::size_t, less + 1>()), true)) || ...);
+    };
+    read_of(std::make_index_sequence<sizeof(std::int64_t)>());
+    return count;
 }
 
 }  // namespace dnnmove

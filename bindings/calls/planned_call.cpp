@@ -8,6 +8,11 @@
 
 namespace dnnmove {
 
+void refuse_changed(const ArgumentName& name) {
+    throw std::runtime_error(name.text() +
+                             " was given another shape, strides or dtype by Python code that ran during the call");
+}
+
 void fetch_again(Operand& array, const Placement& planned, const ArgumentName& name) {
     const std::int64_t itemsize = array.itemsize();
     array.fetch(name, true);
@@ -17,10 +22,7 @@ void fetch_again(Operand& array, const Placement& planned, const ArgumentName& n
     for (std::size_t axis = 0; same && axis < shape.size(); ++axis) {
         same = shape[axis] <= 1 || array.strides()[axis] == planned.strides[axis];
     }
-    if (!same) {
-        throw std::runtime_error(name.text() +
-                                 " was given another shape, strides or dtype by Python code that ran during the call");
-    }
+    if (!same) refuse_changed(name);
 }
 
 }  // namespace dnnmove

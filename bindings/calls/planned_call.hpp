@@ -31,7 +31,9 @@ protected:
     int threads_;
 };
 
-// RuntimeError where the array, fetched again, does not lie as it was planned any longer.
+// RuntimeError: the array does not lie any longer as it did when the call was planned.
+[[noreturn]] void refuse_changed(const ArgumentName& name);
+// The same where an array, fetched again, does not.
 void fetch_again(Operand& array, const Placement& planned, const ArgumentName& name);
 
 // ValueError where an output shares bytes with an input or with another output; the placements say where they lie.

@@ -21,30 +21,6 @@ constexpr std::int64_t kLeast = 65;  // places
 
 using Arrays = CallArrays<OneArray, OneArray>;
 
-// The plan's work with the list as its second source; `array` has it, unless that is null.
-class ListedTake : public PlannedCall<OneArray, OneArray> {
-public:
-    ListedTake(const CallPlan& plan, Arrays& arrays, const std::byte* list, Operand* array) noexcept
-        : PlannedCall(plan, arrays, get_num_threads()), list_(list), array_(array) {}
-
-    void fetch_again(std::size_t i) const {
-        PlannedCall::fetch_again(i);
-        if (array_ == nullptr) return;
-        const std::int64_t bytes = array_->itemsize();
-        dnnmove::fetch_again(*array_, place({array_->shape()[0]}, {bytes}, bytes), "indices");
-        list_ = array_->data();
-    }
-    void copy(const std::byte* const* srcs, std::byte* const* dsts, trace::Call* call) const {
-        const std::byte* both[] = {srcs[0], list_};
-        PlannedCall::copy(both, dsts, call);
-    }
-    PyRef run() const { return run_call(*this, arrays_); }
-
-private:
-    mutable const std::byte* list_;
-    Operand* array_;
-};
-
 // Is the array read as it lies? Else its places are parsed.
 bool is_list(const Operand& array) {
     if (array.blocked() || array.ndim() != 1 || array.shape()[0] < kLeast || !array.is_integer()) return false;
@@ -52,6 +28,31 @@ bool is_list(const Operand& array) {
     return array.is_signed() && !array.swapped() && (bytes == 4 || bytes == 8) && array.strides()[0] == bytes &&
            reinterpret_cast<std::uintptr_t>(array.data()) % static_cast<std::uintptr_t>(bytes) == 0;
 }
+
+// The plan's work with the list as its second source; `array` has it, unless that is null.
+class ListedTake : public PlannedCall<OneArray, OneArray> {
+public:
+    ListedTake(const CallPlan& plan, Arrays& arrays, const IndexList& list, Operand* array) noexcept
+        : PlannedCall(plan, arrays, get_num_threads()), list_(list), array_(array) {}
+
+    void fetch_again(std::size_t i) const {
+        PlannedCall::fetch_again(i);
+        if (array_ == nullptr) return;
+        array_->fetch("indices", true);
+        if (!is_list(*array_) || array_->shape()[0] != list_.count || array_->itemsize() != list_.index_bytes)
+            refuse_changed("indices");
+        list_.data = array_->data();
+    }
+    void copy(const std::byte* const* srcs, std::byte* const* dsts, trace::Call* call) const {
+        const std::byte* both[] = {srcs[0], list_.data};
+        PlannedCall::copy(both, dsts, call);
+    }
+    PyRef run() const { return run_call(*this, arrays_); }
+
+private:
+    mutable IndexList list_;
+    Operand* array_;
+};
 
 // Null where the plan has to know the places, or has an error for them.
 PyRef run_listed(StepArrays& step, const IndexList& list, Operand* array, std::int64_t axis) {
@@ -82,7 +83,8 @@ PyRef run_listed(StepArrays& step, const IndexList& list, Operand* array, std::i
     const Footprint read{list.data, {&list.count, 1}, {&list.index_bytes, 1}, list.index_bytes};
     std::vector<std::byte> kept;
     if (into && overlap(read, out.footprint())) kept.assign(list.data, list.data + list.bytes());
-    return ListedTake(*plan, arrays, kept.empty() ? list.data : kept.data(), array).run();
+    if (kept.empty()) return ListedTake(*plan, arrays, list, array).run();
+    return ListedTake(*plan, arrays, {kept.data(), list.count, list.index_bytes}, nullptr).run();
 }
 
 }  // namespace
@@ -92,7 +94,8 @@ PyRef take_read_once(PyObject* data, PyObject* indices, PyObject* axis_object, P
     if ((PyTuple_CheckExact(indices) || PyList_CheckExact(indices)) && Py_SIZE(indices) < kLeast) return {};
     // Many that lie plainly are not parsed, but read behind the data, whose reading may run Python code.
     Operand array;
-    const bool is_operand = is_array(indices);
+    const bool is_sequence = PyTuple_Check(indices) || PyList_Check(indices) || PyRange_Check(indices);
+    const bool is_operand = !is_sequence && is_array(indices);
     if (is_operand) array.read(indices, "indices");
     const bool later = is_operand && is_list(array);
     Dims parsed;
