@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from benchmarks.case import Case, show
 
+# Records of fields of several types, as bytes: how many, and the fields.
+RECORDS = [
+    (100000, (2, 3, 4)),
+    (120000, (1, 3, 4, 4)),
+    (90000, (6, 7)),
+    (90000, (10, 6)),
+    (71000, (1, 1, 1, 2, 2, 2, 4, 4, 4)),
+    (71100, (2, 3, 1, 5, 2, 2, 1, 1, 2, 2)),
+    (1500000, (4, 4, 8, 8, 8)),
+    (2000000, (2, 1, 1, 2, 1, 2, 1, 1, 1, 1)),
+]
+
 
 def split(shape: tuple[int, ...], axis: int, lengths: tuple[int, ...], dtype: str, op: str = "split", **more) -> Case:
     parts = "+".join(map(str, lengths)) if len(lengths) <= 4 else f"{len(lengths)}parts"
@@ -46,6 +58,7 @@ def cases(threads: int) -> list[Case]:
         split((100000, 9), 1, (3, 3, 3), "i1"),
         split((20000, 144), 1, (48, 48, 48), "f4"),
         split((100000, 12), 1, (1,) * 12, "i1"),
+        *(split((records, sum(fields)), 1, fields, "i1") for records, fields in RECORDS),
     ]
     for shape in ((8, 31), (128, 64), (1000, 131), (10000, 210), (70000, 240), (500000, 268)):
         third = shape[1] // 3
@@ -65,6 +78,7 @@ def cases(threads: int) -> list[Case]:
         ((1000000, 30), 1, (12, 10, 8), "i2"),
         ((20000, 144), 1, (48, 48, 48), "f4"),
         ((100000, 12), 1, (1,) * 12, "i1"),
+        *(((records, sum(fields)), 1, fields, "i1") for records, fields in RECORDS),
     ]:
         found.append(
             split(shape, axis, lengths, dtype, "concat", quick=dtype == "f4" and axis == 1 and len(shape) == 2)

@@ -25,7 +25,21 @@ constexpr std::int64_t kLineField = 32;  // bytes, on average: worth moving by w
 constexpr std::int64_t kSlabBytes = 32 * 1024;
 constexpr std::int64_t kMaxSlabBytes = 512 * 1024;
 constexpr std::int64_t kNearRecordBytes = 256 * 1024;
-constexpr double kStripCycles = 2;  // of one field of a record
+// Cycles of a record: of one field, as a strip; of equal fields, as a transpose, whose vectors write less than 16 bytes of a record
+// piece by piece. (Zen 5, 1.5 MB, two to eight fields of 1 to 16 bytes beside one of 3, a core: strips 1.25 each, whatever their
+// length. By vectors of a line, 32 and 16 bytes, joined: less than 16 bytes together 5.4 to 6.9, 6.5 to 8.1, 8.2 to 10.6; 16 bytes
+// 2.1 to 2.4, 2.7 to 5, 3.9 to 4.2; 64 bytes 3.9 to 4.9, 4.9 to 6.7, 8.4 to 9.7. Split off: 2 to 6 bytes 1.7 to 2.9, up
+// to 16 bytes 2.4 to 2.8, 2.7 to 3.6, 2.3 to 4.4; 64 bytes 4.0 to 5.1, 4.7 to 5.8, 8.3.)
+constexpr double kStripCycles = 1.25;
+// Of fields of such records: split off by gathers, and joined. (So, 29 sets of two to four fields: 0.42 to 0.95, and 1.3 to 1.6.)
+constexpr std::int64_t kGatheredRecord = 12;  // bytes
+constexpr double kGatheredCycles = 0.65;
+constexpr double kShortStripCycles = 1.5;
+// Of fields that go past the caches by way of a stage, or of which each gather reads all records.
+constexpr double kStreamedStripCycles = 2;
+constexpr double kShortJoinedCycles = 7;
+constexpr double kShortSplitCycles = 2.2;
+constexpr double kGroupCycles = 2.5;
 constexpr double kNever = std::numeric_limits<double>::max();
 constexpr std::int64_t kFieldRunBytes = 1024;  // worth writing of one field before the next
 
@@ -71,16 +85,30 @@ std::int64_t wide_field(std::int64_t pitch, bool large) {
     return pitch <= kShortRecord ? kWideFieldOfShort : kCachedWideField;
 }
 
-// The same of fields that move group by group; those that are strips are loaded and stored one by one.
+double strip_cycles(double each, std::int64_t width, std::int64_t count, const Kernels& kernels) {
+    return static_cast<double>(count) * (each + static_cast<double>(width / kernels.vector_bytes));
+}
+
+double group_cycles(std::int64_t width, std::int64_t count, bool split, const Kernels& kernels) {
+    const std::int64_t bytes = width * count;
+    if (!split && bytes < 16) return kShortJoinedCycles;
+    if (split && bytes < 8) return kShortSplitCycles;
+    return kGroupCycles + static_cast<double>(bytes) / (8 + kernels.vector_bytes / 4);
+}
+
+// The same as transpose_cycles, of fields that move group by group.
 double grouped_cycles(const std::vector<std::int64_t>& widths, const std::vector<Records::Group>& groups, std::int64_t pitch,
-                      const Kernels& kernels) {
+                      bool split, bool streams, const Kernels& kernels) {
+    const double strip = streams                   ? kStreamedStripCycles
+                         : pitch > kGatheredRecord ? kStripCycles
+                         : split                   ? kGatheredCycles
+                                                   : kShortStripCycles;
     double cycles = 0;  // of a record
     for (const Records::Group& group : groups) {
         const auto count = static_cast<std::int64_t>(group.count);
         const std::int64_t width = widths[group.first];
-        cycles += group.method == Records::Method::transpose
-                      ? transpose_cycles(width, count, kernels) * static_cast<double>(width * count) / kLine
-                      : kStripCycles + static_cast<double>(width / kernels.vector_bytes);
+        cycles += group.method == Records::Method::transpose ? group_cycles(width, count, split, kernels)
+                                                             : strip_cycles(strip, width, count, kernels);
     }
     return cycles * kLine / static_cast<double>(pitch);
 }
@@ -158,11 +186,17 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
 }
 
 // Strips, of so short records that a gather finds several of one field in a vector, or of two fields to be joined, which
-// a stage costs more than the lines that the two share.
+// a stage costs more than the lines that the two share. And the other groups of such records, where few gathers do.
 bool Records::as_well_apart() const {
-    constexpr std::int64_t kGatheredRecord = 12;  // bytes
-    const bool strips = std::all_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.method == Method::strips; });
-    return strips && (pitch_ <= kGatheredRecord || (stages_ && fields_.size() == 2));
+    // (Zen 5, 1.5 MB, fields of 1, 2 and 4 bytes beside one of 3: up to six 1.1 to 3.9 times as fast, eight 0.57 to 1.06.)
+    constexpr std::size_t kFewGathers = 7;
+    const auto all = [&](auto method) {
+        return std::all_of(groups_.begin(), groups_.end(), [&](const Group& g) { return method(g.method); });
+    };
+    if (all([](Method method) { return method == Method::strips; }))
+        return pitch_ <= kGatheredRecord || (stages_ && fields_.size() == 2);
+    return split_ && !streams_ && pitch_ <= kGatheredRecord && fields_.size() <= kFewGathers &&
+           all([](Method method) { return method == Method::strips || method == Method::transpose; });
 }
 
 std::size_t Records::memory() const {
@@ -191,7 +225,8 @@ void Records::plan(const PlanContext& context) {
         common = std::gcd(common, field.width);
         total += field.width;
     }
-    // Runs of equal, consecutive fields of a vector element's size are transposed.
+    // Runs of equal, consecutive fields of a vector element's size are transposed, where that takes less.
+    const double strip = split_ && streams_ ? kStreamedStripCycles : kStripCycles;
     for (std::size_t k = 0; k < fields_.size();) {
         const std::int64_t width = fields_[k].width;
         std::size_t end = k + 1;
@@ -199,7 +234,9 @@ void Records::plan(const PlanContext& context) {
                fields_[end].at == fields_[end - 1].at + width) {
             ++end;
         }
-        const bool rows = end - k > 1 && width <= 16 && power_of_two(width);
+        const auto equal = static_cast<std::int64_t>(end - k);
+        const bool rows = equal > 1 && width <= 16 && power_of_two(width) &&
+                          group_cycles(width, equal, split_, kernels) < strip_cycles(strip, width, equal, kernels);
         groups_.push_back({rows ? Method::transpose : Method::strips, k, end - k});
         k = end;
     }
@@ -208,7 +245,8 @@ void Records::plan(const PlanContext& context) {
         auto table = build_exchange(widths, split_, kernels.exchange_bytes);
         const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
         double others = whole ? transpose_cycles(widths[0], count, kernels) : kNever;
-        if (!whole && kernels.exchange_bytes < kLine) others = grouped_cycles(widths, groups_, pitch_, kernels);
+        if (!whole && kernels.exchange_bytes < kLine)
+            others = grouped_cycles(widths, groups_, pitch_, split_, streams_, kernels);
         if (table && records_ >= table->records && others >= table->cycles_per_line() * costs_of(kernels).exchange) {
             exchange_ = std::move(*table);
             groups_ = {{Method::exchange, 0, fields_.size()}};
