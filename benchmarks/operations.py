@@ -68,9 +68,7 @@ def transpose_shapes(case: Case) -> list[tuple[int, ...]]:
 
 def take_indices(case: Case) -> np.ndarray:
     rng = np.random.default_rng(0)
-    return rng.integers(0, case.shape[case.params["axis"]], case.params["count"]).astype(
-        case.params.get("index", "int64")
-    )
+    return rng.integers(0, case.shape[case.params["axis"]], case.params["count"], case.params["index"])
 
 
 def take_shape(case: Case) -> tuple[int, ...]:

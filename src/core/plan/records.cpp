@@ -31,15 +31,15 @@ constexpr std::int64_t kNearRecordBytes = 256 * 1024;
 // 2.1 to 2.4, 2.7 to 5, 3.9 to 4.2; 64 bytes 3.9 to 4.9, 4.9 to 6.7, 8.4 to 9.7. Split off: 2 to 6 bytes 1.7 to 2.9, up
 // to 16 bytes 2.4 to 2.8, 2.7 to 3.6, 2.3 to 4.4; 64 bytes 4.0 to 5.1, 4.7 to 5.8, 8.3.)
 constexpr double kStripCycles = 1.25;
-// Of fields of such records: split off by gathers, and joined. (So, 29 sets of two to four fields: 0.42 to 0.95, and 1.3 to 1.6.)
+constexpr double kShortJoinedCycles = 7;
+constexpr double kShortSplitCycles = 2.2;
+constexpr double kGroupCycles = 2.5;
+// Of single fields of so short records: split off by gathers, and joined as strips. (So, 29 sets of two to four fields: 0.42 to 0.95, and 1.3 to 1.6.)
 constexpr std::int64_t kGatheredRecord = 12;  // bytes
 constexpr double kGatheredCycles = 0.65;
 constexpr double kShortStripCycles = 1.5;
 // Of fields that go past the caches by way of a stage, or of which each gather reads all records.
 constexpr double kStreamedStripCycles = 2;
-constexpr double kShortJoinedCycles = 7;
-constexpr double kShortSplitCycles = 2.2;
-constexpr double kGroupCycles = 2.5;
 constexpr double kNever = std::numeric_limits<double>::max();
 constexpr std::int64_t kFieldRunBytes = 1024;  // worth writing of one field before the next
 
@@ -190,13 +190,11 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
 bool Records::as_well_apart() const {
     // (Zen 5, 1.5 MB, fields of 1, 2 and 4 bytes beside one of 3: up to six 1.1 to 3.9 times as fast, eight 0.57 to 1.06.)
     constexpr std::size_t kFewGathers = 7;
-    const auto all = [&](auto method) {
-        return std::all_of(groups_.begin(), groups_.end(), [&](const Group& g) { return method(g.method); });
-    };
-    if (all([](Method method) { return method == Method::strips; }))
-        return pitch_ <= kGatheredRecord || (stages_ && fields_.size() == 2);
-    return split_ && !streams_ && pitch_ <= kGatheredRecord && fields_.size() <= kFewGathers &&
-           all([](Method method) { return method == Method::strips || method == Method::transpose; });
+    const bool strips = std::all_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.method == Method::strips; });
+    if (strips) return pitch_ <= kGatheredRecord || (stages_ && fields_.size() == 2);
+    const Method first = groups_[0].method;
+    const bool all_at_once = first == Method::exchange || first == Method::lines;
+    return split_ && !streams_ && !all_at_once && pitch_ <= kGatheredRecord && fields_.size() <= kFewGathers;
 }
 
 std::size_t Records::memory() const {
