@@ -23,6 +23,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--seed", type=int, default=1, help="of the random shapes and calls (default 1)")
     p.add_argument("--peers", default=",".join(PEERS), help=f"comma-separated, of {', '.join(PEERS)}")
     p.add_argument("--no-peers", action="store_true", help="dnnmove against the copy ceiling only")
+    p.add_argument(
+        "--alone", action="store_true", help="time the cases in which a peer was faster again, in a process each"
+    )
     p.add_argument("--threads", type=int, default=0, help="threads of every contestant (default: all CPUs)")
     p.add_argument(
         "--isa",

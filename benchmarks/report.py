@@ -65,10 +65,14 @@ def losses(records: list[Record]) -> str:
     for record in records:
         best = record.best_peer
         if best and best[1] < NEVER_SLOWER and record.group != "planning":
-            rows.append((best[1], f"`{record.name}`", best[0], f"{best[1]:.2f}x", seconds(record.ours["median"])))
+            alone = f"{record.best_alone:.2f}x" if "alone" in record.data else ""
+            rows.append(
+                (best[1], f"`{record.name}`", best[0], f"{best[1]:.2f}x", alone, seconds(record.ours["median"]))
+            )
     if not rows:
         return "None: no peer is faster in any case.\n"
-    return table(("case", "faster peer", "ours is", "our median"), (row[1:] for row in sorted(rows)))
+    head = ("case", "faster peer", "ours is", "in a process each", "our median")
+    return table(head, (row[1:] for row in sorted(rows)))
 
 
 def lowest(records: list[Record], most: int = 25) -> str:

@@ -62,18 +62,31 @@ class Record:
         return (self.bytes_read + self.bytes_written) / entry["min"] / 1e9 if entry else None
 
     @property
+    def peer_ratios(self) -> dict[str, float]:
+        """Times faster than each peer, by medians."""
+        mine = self.ours
+        return {name: entry["median"] / mine["median"] for name, entry in self.times("peer").items()} if mine else {}
+
+    @property
+    def best_alone(self) -> float | None:
+        """Times faster than the best peer, where those that were faster had a process of their own (`--alone`)."""
+        ratios = self.peer_ratios | self.data.get("alone", {})
+        return min(ratios.values(), default=None)
+
+    @property
     def best_peer(self) -> tuple[str, float] | None:
         """The fastest peer and how many times faster ours is, by medians."""
-        peers = self.times("peer")
-        if not peers or self.ours is None:
-            return None
-        name = min(peers, key=lambda n: peers[n]["median"])
-        return name, peers[name]["median"] / self.ours["median"]
+        return min(self.peer_ratios.items(), key=lambda pair: pair[1], default=None)
 
     def ratio_to(self, name: str) -> float | None:
         """Times faster than the named contestant, by medians."""
         entry = self.contestants.get(name)
         return entry["median"] / self.ours["median"] if entry and self.ours else None
+
+
+def family(contestant: str) -> str:
+    """The library of a contestant: torch of "torch" and of "torch.cat"."""
+    return contestant.split(".")[0]
 
 
 def geomean(values: Iterable[float]) -> float:

@@ -8,7 +8,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from benchmarks import machine, operations, results
+from benchmarks import alone, machine, operations, results
 from benchmarks.case import Case
 from benchmarks.contestants import ceiling, load_peers, ours
 from benchmarks.contestants.contestant import Contestant, UnsupportedError
@@ -123,6 +123,10 @@ def run(cases: list[Case], options: argparse.Namespace, threads: int) -> tuple[d
             if time.monotonic() - saved > 5:
                 results.save(path, head, list(kept.values()))
                 saved = time.monotonic()
+        if options.alone:
+            del memory
+            with machine.exclusive():
+                alone.measure(kept.values(), cases, threads, seconds)
     finally:
         results.save(path, head, list(kept.values()))
     return head, list(kept.values())

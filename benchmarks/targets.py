@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.random_shapes import GROUP
 from benchmarks.results import NEVER_SLOWER, Record, geomean, seconds
+from benchmarks.results import family as library
 
 GRID = ("transpose", "shuffle", "shuffle_forward", "split", "concat", "broadcast")
 
@@ -84,7 +85,7 @@ def _times(value: float) -> str:
 
 def family_ratio(record: Record, family: str) -> float | None:
     """Times faster than the best of one peer's ways ("torch" and "torch.cat" are one family)."""
-    ratios = [record.ratio_to(name) for name in record.times("peer") if name.split(".")[0] == family]
+    ratios = [record.ratio_to(name) for name in record.times("peer") if library(name) == family]
     return min((r for r in ratios if r is not None), default=None)
 
 
@@ -123,6 +124,10 @@ def verdicts(records: list[Record]) -> list[Verdict]:
     if peers:
         found.append(_line("every case against the best peer", "never slower (>= 0.97)", peers, NEVER_SLOWER, _times))
         found.append(_average("every case against the best peer", "geomean >= 2.5x", peers, 2.5, _times))
+    if any("alone" in r.data for r in records):
+        alone = [(r.name, r.best_alone) for r in records if r.best_peer and r.group not in ("threads", "planning")]
+        what = "every case, losses in a process each"
+        found.append(_line(what, "never slower (>= 0.97)", alone, NEVER_SLOWER, _times))
     fractions = [(r.name, r.fraction) for r in records if r.fraction and in_grid(r)]
     if fractions:
         found.append(_average("ceiling fraction over the grid", "geomean >= 0.85", fractions, 0.85, _fraction))

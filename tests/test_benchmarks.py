@@ -19,7 +19,19 @@ import dnnmove as dm
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
-from benchmarks import cli, compare, machine, operations, plots, random_calls, random_shapes, targets  # noqa: E402
+from benchmarks import (  # noqa: E402
+    alone,
+    cli,
+    compare,
+    machine,
+    operations,
+    plots,
+    random_calls,
+    random_shapes,
+    report,
+    targets,
+    workers,
+)
 from benchmarks.calls import FUNCTIONS, call, result_shape  # noqa: E402
 from benchmarks.case import Case, Source  # noqa: E402
 from benchmarks.contestants import PEERS, jax_peer, numpy_peer, ours, torch_peer  # noqa: E402
@@ -261,6 +273,31 @@ def test_builds_run_against_each_other() -> None:
     assert "The same build" in done.stdout
     assert done.stdout.count("transpose/2d/256x512/f4") == 1
     assert "all: 1 cases" in done.stdout
+
+
+def test_losses_are_timed_again_in_a_process_each(tmp_path: Path) -> None:
+    lost = record("transpose/2d/256x512/f4", 2.0, 0.5, {"numpy": 1.0, "torch": 1.5, "jax": 9.0})
+    won = record("transpose/2d/512x512/f4", 1.0, 0.9, {"numpy": 1.1})
+    cases = [case for case in all_cases(1) if case.name == lost.name]
+    assert alone.faster(lost) == {"numpy", "torch"}
+    assert alone.faster(won) == set()
+    alone.measure([lost, won], cases, 1, 0.01, ("numpy",))
+    assert lost.data["alone"].keys() == {"numpy"}
+    assert lost.data["alone"]["numpy"] > 1  # NumPy walks a transpose element by element
+    assert "alone" not in won.data
+    assert lost.best_alone == min(lost.data["alone"]["numpy"], 0.75)
+    assert won.best_alone == 1.1
+    verdicts = {v.what: v for v in targets.verdicts([lost, won])}
+    assert [name for name, _ in verdicts["every case, losses in a process each"].misses] == [lost.name]
+    assert "| 0.75x |" in report.losses([lost, won])
+
+
+def test_a_library_that_cannot_run_a_case_has_no_times() -> None:
+    cases = [case for case in all_cases(1) if case.name == "broadcast/scalar/1-to-4000x4000/i1"]
+    roles = (workers.Role(), workers.Role("onednn"))
+    ((ours, theirs),) = workers.timed(roles, cases, 1, 0.01)
+    assert ours.keys() == {"ours"}
+    assert theirs == {}
 
 
 def test_a_machine_with_no_more_than_avx2_is_one_for_the_peers_too(monkeypatch: pytest.MonkeyPatch) -> None:
