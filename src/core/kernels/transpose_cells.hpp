@@ -6,7 +6,11 @@
 //
 //     rows   a0a0a0 b0b0b0 ..       a0a0a0.. b0b0b0..        a0a0a0.. a1a1a1..       a0a0a0 a1a1a1 ..
 //            a1a1a1 b1b1b1 ..  -->  a1a1a1.. b1b1b1..  -->   b0b0b0.. b1b1b1..  -->  b0b0b0 b1b1b1 ..
+//
+// Elements in cells of 9 and more bytes have a lane each, and need none of that.
 #pragma once
+
+#include <algorithm>
 
 #include "kernels/contract.hpp"
 #include "kernels/transpose.hpp"
@@ -49,9 +53,13 @@ public:
                     asked = at / kLine;
                     for (std::int64_t j = 0; j < rows_in; ++j) __builtin_prefetch(ahead.src + ahead.rows[j] + at, 0, 2);
                 }
-                for (std::int64_t j = 0; j < rows_in; j += kSide) {
-                    const std::int64_t rows = rows_in - j < kSide ? rows_in - j : kSide;
-                    stage_tiles(src + at, src_rows + j, stage[now] + j * cells_.width, left, rows);
+                if constexpr (kColumns == 1) {
+                    stage_elements(src + at, src_rows, stage[now], left, rows_in);
+                } else {
+                    for (std::int64_t j = 0; j < rows_in; j += kSide) {
+                        const std::int64_t rows = rows_in - j < kSide ? rows_in - j : kSide;
+                        stage_tiles(src + at, src_rows + j, stage[now] + j * cells_.width, left, rows);
+                    }
                 }
             }
             if (stores.nontemporal) {
@@ -68,6 +76,31 @@ public:
 
 private:
     static Vector load(const GatherIndex& index) { return Simd::load(reinterpret_cast<const std::byte*>(index.byte)); }
+
+    // Up to kStep of `left` columns. Elements that have a lane each need no permutes: each is stored with what lies behind it in the
+    // source, and the next one over that.
+    void stage_elements(const std::byte* src, const std::int64_t* src_rows, std::byte* stage, std::int64_t left,
+                        std::int64_t rows) const {
+        const std::int64_t width = cells_.width;
+        const std::int64_t cell = cells_.cell;
+        const auto readable = [&](std::int64_t column) { return (left - column - 1) * cell + width; };
+        if (left >= kStep && readable(kStep - 1) >= 16) {
+            for (std::int64_t j = 0; j < rows; ++j) {
+                const std::byte* const from = src + src_rows[j];
+                std::byte* const to = stage + j * width;
+#pragma GCC unroll 4
+                for (int i = 0; i < kStep; ++i) Simd128::store(to + i * kPitch, Simd128::load(from + i * cell));
+            }
+            return;
+        }
+        for (std::int64_t i = 0; i < kStep && i < left; ++i) {
+            const std::int64_t bytes = std::min<std::int64_t>(readable(i), 16);
+            for (std::int64_t j = 0; j < rows; ++j) {
+                const std::byte* const from = src + src_rows[j] + i * cell;
+                Simd128::store(stage + i * kPitch + j * width, Simd128::load_partial(from, bytes));
+            }
+        }
+    }
 
     // Up to kStep of `left` columns of `rows` rows.
     void stage_tiles(const std::byte* src, const std::int64_t* src_rows, std::byte* stage, std::int64_t left,

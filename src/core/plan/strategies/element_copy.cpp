@@ -30,6 +30,7 @@ constexpr std::int64_t kFollowedPages = 20;
 // Cycles, for every instruction set alike.
 constexpr double kOddElement = 1.4;  // of no power of two of bytes, up to 16
 constexpr double kLongOddElement = 1.6;  // of 9 bytes and more of these, but for 12, which are two moves side by side
+constexpr double kTiledElement = 0.3;  // more, of a block's elements of 9 to 15 bytes, which tiles move faster
 constexpr double kFarElement = 1.0;  // more, beyond the caches, for each that is alone in its line
 
 struct ElementCopy final : RowStrategy {
@@ -67,10 +68,11 @@ struct ElementCopy final : RowStrategy {
         // Every element from another line, which the elements beside it need again later, if they are not copied by
         // blocks. (Tiles are better at elements of odd sizes, but for pitches of whole pages, which leave the rows
         // of a tile few cache sets.)
-        const bool tiles = odd_size && itemsize < 16 && context.kernels->packs_cells && inner.src_stride % kPage != 0;
         const bool follows = loops.size() >= 2 && std::abs(loops[loops.size() - 2].src_stride) < kLine;
         const bool by_blocks = follows && context.large && itemsize >= kLeastBlocked && itemsize < kLine &&
-                               row_bytes % kLine == 0 && !tiles;
+                               row_bytes % kLine == 0;
+        const bool tiles = by_blocks && odd_size && itemsize < 16 && inner.src_stride % kPage != 0;
+        if (tiles) cycles += kTiledElement / bytes;
         cycles += far_cost(problem, inner);
         const bool alone = itemsize <= 16 && !by_blocks && std::abs(inner.src_stride) >= kLine;
         if (context.large && alone) cycles += kFarElement / bytes;

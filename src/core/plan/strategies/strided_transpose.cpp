@@ -37,10 +37,14 @@ struct StridedTranspose final : ChainedTranspose {
         const std::int64_t side = kernels.vector_bytes / cell;
         // A tile, as many columns as a lane holds; then the rows of a panel leave the stage. The kernel has more to
         // prepare than others.
+        const double piece = 6.0 / static_cast<double>(std::min<std::int64_t>(rows * itemsize, 256)) + 0.03;
+        if (one_by_one(kernels)) {
+            return factor(kernels) *
+                   ((1.7 + 60.0 / static_cast<double>(rows * columns)) / static_cast<double>(itemsize) + piece);
+        }
         const double partial = rows < side ? 2.0 : 1.0;
         const double tile = partial * (1.2 * static_cast<double>(side) + 6.0 * static_cast<double>(per_lane));
         const auto tiles = static_cast<double>(((rows + side - 1) / side) * ((columns + per_lane - 1) / per_lane));
-        const double piece = 6.0 / static_cast<double>(std::min<std::int64_t>(rows * itemsize, 256)) + 0.03;
         return factor(kernels) * ((tile * tiles + 60.0) / static_cast<double>(rows * columns * itemsize) + piece);
     }
     // Besides, each row of the source, however little is taken of it. (Chains are compared without this: with few columns they make
@@ -88,7 +92,10 @@ private:
         return cell;
     }
     double factor(const Kernels& kernels) const { return costs_of(kernels).cells[log2_of(cell_bytes()) - 1]; }
+    // Whether the kernel makes no tiles: elements that fill more than half a lane.
+    bool one_by_one(const Kernels& kernels) const { return !kernels.packs_cells && cell_bytes() == 16; }
     std::int64_t tile_side(const Kernels& kernels) const {
+        if (one_by_one(kernels)) return 1;
         std::int64_t element = packed_element(itemsize);
         while (!kernels.packs_cells && (element < 2 || element < pitch)) element *= 2;
         return kernels.vector_bytes / element;
