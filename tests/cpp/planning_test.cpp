@@ -373,6 +373,36 @@ TEST_CASE("two threads have about as many rows of a small transpose each") {
     }
 }
 
+// Tiles of a are pieces of the same rows of the result: each thread takes all of them, of some of the rows.
+TEST_CASE("threads take bands of strided elements, and do not share the lines of rows") {
+    const auto bands = [](std::int64_t matrices, std::int64_t rows, std::int64_t columns, std::int64_t itemsize,
+                          std::int64_t shares) {
+        const std::int64_t row = columns * itemsize;
+        const Nest nest = into_dense({matrices, columns, rows}, {rows * row, itemsize, row}, itemsize);
+        PlanContext context{&kernels_for(Isa::avx2), false, false, 64, 0};
+        context.alone = true;
+        const NestPlan plan(canonical(nest), context);
+        CHECK(contains(plan.describe(), "strided elements"));
+        return plan.bands(shares);
+    };
+    CHECK(bands(1, 200, 200, 12, 4) == 2);  // of 5 tiles each: of 2 the edges would be much
+    CHECK(bands(1, 200, 2000, 12, 4) == 4);
+    CHECK(bands(1, 60, 2000, 12, 4) == 1);  // one tile is as long as a row
+    CHECK(bands(2, 200, 200, 12, 4) == 2);
+    CHECK(bands(3, 200, 200, 12, 4) == 1);  // shares of matrices
+    CHECK(bands(1, 200, 200, 12, 1) == 1);
+    CHECK(bands(1, 200, 40, 12, 4) == 1);  // two tiles of rows
+    for (const std::int64_t units : {6, 20, 39, 100}) {
+        for (const std::int64_t band_units : {1, 2, 3, 10, 13}) {
+            for (const std::int64_t shares : {1, 2, 3, 8, 14}) {
+                const std::int64_t found = bands_of(units / band_units * band_units, band_units, 1, shares);
+                CHECK(shares % found == 0);
+                if (found > 1) CHECK(band_units / found >= 3);
+            }
+        }
+    }
+}
+
 // Rows of 196 bytes in pairs, as a shuffle of 7 x 7 images in two groups has them: however many pairs there are,
 // a kernel call takes many.
 TEST_CASE("rows in small groups share kernel calls") {

@@ -227,6 +227,36 @@ TEST_CASE("large nests are copied by threads and with streaming stores") {
     }
 }
 
+TEST_CASE("threads copy bands") {
+    std::mt19937 random(8);
+    struct Case {
+        Dims shape;
+        std::vector<std::size_t> order;
+        std::int64_t itemsize;
+    };
+    // The strided elements of two matrices, rows of longer ones, and streams that are dealt out.
+    for (const Case& c : std::initializer_list<Case>{{{2, 200, 211}, {0, 2, 1}, 12},
+                                                     {{130, 300}, {1, 0}, 13},
+                                                     {{101, 150, 3}, {1, 0, 2}, 8},
+                                                     {{2, 10912, 5}, {0, 2, 1}, 4},
+                                                     {{3, 9001, 6}, {0, 2, 1}, 4}}) {
+        const auto size = static_cast<std::size_t>(element_count(c.shape) * c.itemsize);
+        const Nest nest = permutation(c.shape, c.order, c.itemsize);
+        INFO(testing::literal(nest));
+        for (const int threads : {2, 3, 5}) {
+            const Bytes src = random_bytes(size, random);
+            Bytes dst = random_bytes(size, random);
+            Bytes expected = dst;
+            reference(nest, src.data(), expected.data());
+            const Program program({Transfer{0, 0, nest}});
+            const std::byte* from = src.data();
+            std::byte* to = dst.data();
+            program.execute(&from, &to, threads);
+            CHECK(testing::difference(dst, expected) == "");
+        }
+    }
+}
+
 TEST_CASE("long columns are read by groups") {
     std::mt19937 random(9);
     constexpr std::int64_t kPitch = 1 << 16;  // rows that share few cache sets

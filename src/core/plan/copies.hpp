@@ -42,6 +42,8 @@ struct PlannedCopy {
     std::int64_t units() const { return count() * planned.plan->units(); }
     std::int64_t block_units() const { return planned.plan->block_units(); }
     std::int64_t row_units() const { return repeats == nullptr ? planned.plan->row_units() : 1; }
+    std::int64_t bands(std::int64_t shares) const { return repeats == nullptr ? planned.plan->bands(shares) : 1; }
+    std::int64_t band_units() const { return planned.plan->band_units(); }
     std::int64_t block_bytes() const { return planned.plan->bytes() / planned.plan->units() * block_units(); }
     bool streams() const {
         const auto does = [](const Planned& one) { return one.plan->streams(); };

@@ -46,6 +46,9 @@ public:
     std::int64_t block_units() const { return walk_.block_units; }
     // Of one share if they may: they write the same rows.
     std::int64_t row_units() const { return walk_.row_units; }
+    // How many bands shares take, and of how many units.
+    std::int64_t bands(std::int64_t shares) const { return bands_of(units_, walk_.band_units, walk_.banded_steps, shares); }
+    std::int64_t band_units() const { return walk_.band_units; }
     // Cycles per byte, as the planner estimates them: past the caches, with what the ends of its runs cost.
     double cost() const { return cost_; }
     // Strategy::worth_of_blocks on this processor.

@@ -36,10 +36,30 @@ std::int64_t units_of_rows(const Walk& walk) {
     return 1;
 }
 
+// Runs a chunk of a band: its part of the steps of the loops around, and of each the band's units.
+template <class Walk>
+void run_band(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks,
+              std::int64_t bands) noexcept {
+    const std::int64_t units = walk.band_units();
+    const std::int64_t steps = walk.units() / units;
+    const std::int64_t parts = chunks / bands;
+    const std::int64_t band = chunk / parts;
+    const std::int64_t part = chunk % parts;
+    const std::int64_t first = units * band / bands;
+    const std::int64_t last = units * (band + 1) / bands;
+    for (std::int64_t step = steps * part / parts; step < steps * (part + 1) / parts; ++step) {
+        walk.run(srcs, dsts, step * units + first, step * units + last);
+    }
+}
+
 // Runs slice `slice` of `slices` of chunk `chunk` of the walk's units.
 template <class Walk>
 void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks,
                std::int64_t slice, std::int64_t slices) noexcept {
+    if constexpr (requires { walk.bands(chunks); }) {
+        const std::int64_t bands = slices == 1 ? walk.bands(chunks) : 1;
+        if (bands > 1) return run_band(walk, srcs, dsts, chunk, chunks, bands);
+    }
     const std::int64_t together = units_together(walk);
     const std::int64_t units = walk.units() / together;
     const std::int64_t of_rows = slices == 1 ? units_of_rows(walk) : 1;  // (What has blocks has no such rows.)

@@ -29,7 +29,7 @@ Schedule RowStrategy::schedule(const Problem& problem) {
     for (std::size_t j = period; !src_rows.empty() && j < static_cast<std::size_t>(b.tile); ++j) {
         src_rows.push_back(src_rows[j - period] + b.period_stride);
     }
-    return {stores, order, 0, 0, source_blocks};
+    return {stores, order, 0, 0, source_blocks, bands_of_a};
 }
 
 std::int64_t RowStrategy::row_alignment(const Problem& problem) const {

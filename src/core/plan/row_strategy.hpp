@@ -17,6 +17,8 @@ struct RowStrategy : Strategy {
     WalkOrder order = WalkOrder::lines_once;
     std::shared_ptr<const SourceBlocks> source_blocks;  // what the walk asks for
 
+    bool bands_of_a = false;
+
 protected:
     // The tiles, and how they are stored.
     virtual StoreMode size(const Problem& problem) = 0;

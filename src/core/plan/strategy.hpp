@@ -96,6 +96,7 @@ struct Schedule {
     std::int64_t src_shift = 0;  // bytes
     std::int64_t dst_shift = 0;
     std::shared_ptr<const SourceBlocks> blocks = nullptr;  // of a staged walk
+    bool bands_of_a = false;  // b_outside: threads take a band of the tiles of a each, rather than steps of b
     bool rows_together = false;  // a_outside: the tiles of b write the same rows, which threads had better not share
 };
 

@@ -56,7 +56,13 @@ Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule&
     if (b_inside && strategy.b_tiles() > 1) {
         add_b();
         ++walk.rereading;
+        // Tiles of a write the same rows of the destination, those of b others.
+        if (schedule.stores == StoreMode::cached && strategy.a.tiles() > 1) {
+            walk.band_units = strategy.b_tiles();
+            walk.banded_steps = strategy.a.tiles();
+        }
     }
+    if (schedule.bands_of_a && strategy.a.tiles() > 1) walk.band_units = strategy.a.tiles();
     for (const OuterLoop& loop : inner) {
         walk.block_units *= loop.extent;
         walk.rereading += loop.src_step == 0 ? 1 : 0;

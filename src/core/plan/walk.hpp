@@ -1,6 +1,7 @@
 // The walk over a plan's kernel calls: loops around the kernel, and where in them a call is.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <vector>
@@ -24,6 +25,10 @@ struct Walk {
     std::size_t rereading = 0;     // how many of the innermost of them read the same lines again
     std::int64_t block_units = 1;  // units that read the same block of the source, and belong together
     std::int64_t row_units = 1;    // so many units, one after the other, write the same rows of the destination
+    // Steps of the innermost loop of which threads had better take a band each, at every step of the loops around it; 1: none. They
+    // need not where these have, but for `banded_steps` of them, a step for each.
+    std::int64_t band_units = 1;
+    std::int64_t banded_steps = 1;
     std::int64_t src_offset = 0;  // bytes
     std::int64_t dst_offset = 0;
     std::shared_ptr<const SourceBlocks> blocks = nullptr;  // that a staged walk asks for
@@ -41,6 +46,15 @@ inline std::int64_t begin_of_share(std::int64_t units, std::int64_t row_units, s
     const std::int64_t even = units * k / shares;
     const std::int64_t rows = (even + row_units / 2) / row_units * row_units;
     return 5 * shares * std::abs(rows - even) <= units ? rows : even;
+}
+
+// How many bands `shares` take: as many for each, of some units; 1: none.
+inline std::int64_t bands_of(std::int64_t units, std::int64_t band_units, std::int64_t banded_steps, std::int64_t shares) {
+    constexpr std::int64_t kLeastUnits = 3;  // of a band: what its edges lie in is read twice
+    if (2 * (units / (band_units * banded_steps)) > shares) return 1;
+    std::int64_t bands = std::min(shares, band_units / kLeastUnits);
+    while (bands > 1 && shares % bands != 0) --bands;
+    return std::max<std::int64_t>(bands, 1);
 }
 
 // Around the tiles of a scheduled strategy and the loops that it does not take, in the order that it wants.
