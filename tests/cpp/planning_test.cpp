@@ -374,7 +374,7 @@ TEST_CASE("two threads have about as many rows of a small transpose each") {
 }
 
 // Tiles of a are pieces of the same rows of the result: each thread takes all of them, of some of the rows.
-TEST_CASE("threads take bands of strided elements, and do not share the lines of rows") {
+TEST_CASE("threads take bands of strided elements, not pieces of rows" * doctest::skip(best_isa() < Isa::avx2)) {
     const auto bands = [](std::int64_t matrices, std::int64_t rows, std::int64_t columns, std::int64_t itemsize,
                           std::int64_t shares) {
         const std::int64_t row = columns * itemsize;
@@ -385,7 +385,7 @@ TEST_CASE("threads take bands of strided elements, and do not share the lines of
         CHECK(contains(plan.describe(), "strided elements"));
         return plan.bands(shares);
     };
-    CHECK(bands(1, 200, 200, 12, 4) == 2);  // of 5 tiles each: of 2 the edges would be much
+    CHECK(bands(1, 200, 200, 12, 4) == 2);  // of 5 tiles each: of fewer the edges would be much
     CHECK(bands(1, 200, 2000, 12, 4) == 4);
     CHECK(bands(1, 60, 2000, 12, 4) == 1);  // one tile is as long as a row
     CHECK(bands(2, 200, 200, 12, 4) == 2);
@@ -397,7 +397,7 @@ TEST_CASE("threads take bands of strided elements, and do not share the lines of
             for (const std::int64_t shares : {1, 2, 3, 8, 14}) {
                 const std::int64_t found = bands_of(units / band_units * band_units, band_units, 1, shares);
                 CHECK(shares % found == 0);
-                if (found > 1) CHECK(band_units / found >= 3);
+                if (found > 1) CHECK(band_units / found >= 5);
             }
         }
     }

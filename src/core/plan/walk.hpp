@@ -50,7 +50,7 @@ inline std::int64_t begin_of_share(std::int64_t units, std::int64_t row_units, s
 
 // How many bands `shares` take: as many for each, of some units; 1: none.
 inline std::int64_t bands_of(std::int64_t units, std::int64_t band_units, std::int64_t banded_steps, std::int64_t shares) {
-    constexpr std::int64_t kLeastUnits = 3;  // of a band: what its edges lie in is read twice
+    constexpr std::int64_t kLeastUnits = 5;  // of a band: what its edges lie in is read twice
     if (2 * (units / (band_units * banded_steps)) > shares) return 1;
     std::int64_t bands = std::min(shares, band_units / kLeastUnits);
     while (bands > 1 && shares % bands != 0) --bands;
