@@ -315,23 +315,29 @@ TEST_CASE("lines at one place of their pages are staged where few may be open" *
     CHECK(rows_of(8, 64, kManyStreams));
 }
 
-TEST_CASE("shares begin with rows, unless they would be uneven") {
-    CHECK(begin_of_share(10, 2, 1, 2) == 6);  // 5 tiles: 3 and 2
-    CHECK(begin_of_share(15, 5, 1, 2) == 7);  // 3 tiles: the middle one is shared
-    CHECK(begin_of_share(36, 3, 1, 8) == 4);  // a tile and a half each
+TEST_CASE("threads begin with rows, unless their parts would be uneven") {
+    CHECK(begin_of_part(10, 2, 1, 2) == 6);  // 5 tiles: 3 and 2
+    CHECK(begin_of_part(15, 5, 1, 2) == 7);  // 3 tiles: the middle one is shared
+    CHECK(begin_of_part(36, 3, 1, 8) == 4);  // a tile and a half each
+    CHECK(begin_of_share(18, 2, 4, 8, 2) == 10);  // 9 tiles: 5 and 4, whatever the shares
+    CHECK(begin_of_share(18, 2, 1, 8, 2) == 2);
     for (const std::int64_t row_units : {1, 2, 3, 7, 64}) {
         for (const std::int64_t rows : {1, 2, 3, 5, 13, 100}) {
-            for (const std::int64_t shares : {1, 2, 3, 8, 16}) {
-                INFO(rows, " rows of ", row_units, " units, ", shares, " shares");
-                const std::int64_t units = rows * row_units;
-                CHECK(begin_of_share(units, row_units, 0, shares) == 0);
-                CHECK(begin_of_share(units, row_units, shares, shares) == units);
-                for (std::int64_t k = 0; k < shares; ++k) {
-                    const std::int64_t begin = begin_of_share(units, row_units, k, shares);
-                    const std::int64_t share = begin_of_share(units, row_units, k + 1, shares) - begin;
-                    CHECK(share >= 0);
-                    CHECK(5 * shares * (share - 1) <= 7 * units);  // two fifths more than the mean, and what is left of a unit
-                    if (begin % row_units != 0) CHECK(begin == units * k / shares);
+            for (const std::int64_t threads : {1, 2, 3, 8, 16}) {
+                for (const std::int64_t each : {1, 2, 5}) {
+                    INFO(rows, " rows of ", row_units, " units, ", threads, " threads, ", each, " shares each");
+                    const std::int64_t units = rows * row_units;
+                    const std::int64_t shares = threads * each;
+                    CHECK(begin_of_share(units, row_units, 0, shares, threads) == 0);
+                    CHECK(begin_of_share(units, row_units, shares, shares, threads) == units);
+                    for (std::int64_t k = 0; k < shares; ++k) {
+                        const std::int64_t begin = begin_of_share(units, row_units, k, shares, threads);
+                        const std::int64_t share = begin_of_share(units, row_units, k + 1, shares, threads) - begin;
+                        CHECK(share >= 0);
+                        CHECK(5 * shares * (share - 1) <=
+                              7 * units + 5 * shares);  // two fifths more than the mean, and parts of units
+                        if (begin % row_units != 0 && k % each == 0) CHECK(begin == units * k / shares);
+                    }
                 }
             }
         }
@@ -365,7 +371,7 @@ TEST_CASE("two threads have about as many rows of a small transpose each") {
                                       ? std::stoll(found[1])
                                       : c.columns;
         CHECK((c.columns + tile - 1) / tile == tiles);
-        const std::int64_t half = begin_of_share(plan.units(), plan.row_units(), 1, 2);
+        const std::int64_t half = begin_of_part(plan.units(), plan.row_units(), 1, 2);
         CHECK(half % plan.row_units() == 0);
         const std::int64_t first = half / plan.row_units() / tiles * c.columns + half / plan.row_units() % tiles * tile;
         const std::int64_t all = c.matrices * c.columns;

@@ -36,35 +36,44 @@ std::int64_t units_of_rows(const Walk& walk) {
     return 1;
 }
 
+// What of a program a thread runs at a time: a chunk, and of several copies a slice of it.
+struct Part {
+    std::int64_t chunk = 0;
+    std::int64_t chunks = 1;
+    std::int64_t threads = 1;  // that have as many of them each
+    std::int64_t slice = 0;
+    std::int64_t slices = 1;
+};
+
 // Runs a chunk of a band: its part of the steps of the loops around, and of each the band's units.
 template <class Walk>
-void run_band(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks,
+void run_band(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, const Part& part,
               std::int64_t bands) noexcept {
     const std::int64_t units = walk.band_units();
     const std::int64_t steps = walk.units() / units;
-    const std::int64_t parts = chunks / bands;
-    const std::int64_t band = chunk / parts;
-    const std::int64_t part = chunk % parts;
+    const std::int64_t parts = part.chunks / bands;
+    const std::int64_t band = part.chunk / parts;
+    const std::int64_t at = part.chunk % parts;
     const std::int64_t first = units * band / bands;
     const std::int64_t last = units * (band + 1) / bands;
-    for (std::int64_t step = steps * part / parts; step < steps * (part + 1) / parts; ++step) {
+    for (std::int64_t step = steps * at / parts; step < steps * (at + 1) / parts; ++step) {
         walk.run(srcs, dsts, step * units + first, step * units + last);
     }
 }
 
-// Runs slice `slice` of `slices` of chunk `chunk` of the walk's units.
+// Runs a part of the walk's units.
 template <class Walk>
-void run_slice(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks,
-               std::int64_t slice, std::int64_t slices) noexcept {
+void run_part(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, const Part& part) noexcept {
+    const auto& [chunk, chunks, threads, slice, slices] = part;
     if constexpr (requires { walk.bands(chunks); }) {
         const std::int64_t bands = slices == 1 ? walk.bands(chunks) : 1;
-        if (bands > 1) return run_band(walk, srcs, dsts, chunk, chunks, bands);
+        if (bands > 1) return run_band(walk, srcs, dsts, part, bands);
     }
     const std::int64_t together = units_together(walk);
     const std::int64_t units = walk.units() / together;
     const std::int64_t of_rows = slices == 1 ? units_of_rows(walk) : 1;  // (What has blocks has no such rows.)
-    const std::int64_t begin = begin_of_share(units, of_rows, chunk, chunks);
-    const std::int64_t share = begin_of_share(units, of_rows, chunk + 1, chunks) - begin;
+    const std::int64_t begin = begin_of_share(units, of_rows, chunk, chunks, threads);
+    const std::int64_t share = begin_of_share(units, of_rows, chunk + 1, chunks, threads) - begin;
     walk.run(srcs, dsts, (begin + share * slice / slices) * together, (begin + share * (slice + 1) / slices) * together);
 }
 
@@ -82,15 +91,14 @@ struct Program::Impl {
     bool streams = false;  // threads must fence their stores
     const PlannedCopy* single = nullptr;  // the one copy that there is, of a source of the caller's
 
-    void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t chunk, std::int64_t chunks) const noexcept {
-        for (const Records& walk : records) run_slice(walk, srcs, dsts, chunk, chunks, 0, 1);
+    void run(const std::byte* const* srcs, std::byte* const* dsts, Part part) const noexcept {
+        for (const Records& walk : records) run_part(walk, srcs, dsts, part);
         const std::int64_t slice_bytes = std::max(kSliceBytes, copies.empty() ? 0 : copies.front().block_bytes());
-        const std::int64_t slices = copies.size() + block_copies.size() == 1
-                                        ? 1
-                                        : std::clamp<std::int64_t>(bytes / chunks / slice_bytes, 1, most_units);
-        for (std::int64_t slice = 0; slice < slices; ++slice) {
-            for (const PlannedCopy& copy : copies) run_slice(copy, srcs, dsts, chunk, chunks, slice, slices);
-            for (const BlockCopy& copy : block_copies) run_slice(copy, srcs, dsts, chunk, chunks, slice, slices);
+        if (copies.size() + block_copies.size() != 1)
+            part.slices = std::clamp<std::int64_t>(bytes / part.chunks / slice_bytes, 1, most_units);
+        for (; part.slice < part.slices; ++part.slice) {
+            for (const PlannedCopy& copy : copies) run_part(copy, srcs, dsts, part);
+            for (const BlockCopy& copy : block_copies) run_part(copy, srcs, dsts, part);
         }
     }
     // All on this thread. Of small copies nothing is cut, which spares the divisions.
@@ -100,7 +108,7 @@ struct Program::Impl {
             planned.plan->run(srcs[single->src] + planned.src_shift, dsts[single->dst] + planned.dst_shift, 0,
                               planned.plan->units(), single->list_of(srcs));
         } else if (copies.size() + block_copies.size() > 1 && bytes >= 2 * kSliceBytes) {
-            run(srcs, dsts, 0, 1);
+            run(srcs, dsts, {});
         } else {
             for (const Records& walk : records) walk.run(srcs, dsts, 0, walk.units());
             for (const PlannedCopy& copy : copies) copy.run(srcs, dsts, 0, copy.units());
@@ -209,11 +217,15 @@ bool Program::Impl::run_shared(const std::byte* const* srcs, std::byte* const* d
         const Impl& impl;
         const std::byte* const* srcs;
         std::byte* const* dsts;
-    } context{*this, srcs, dsts};
+        int threads;
+    } context{*this, srcs, dsts, threads};
     const auto body = [](void* opaque, Participant& participant) noexcept {
         const auto& call = *static_cast<const Context*>(opaque);
+        // (All are one chunk where no worker is there.)
+        const std::uint32_t chunks = participant.chunks();
+        const int sharers = chunks == 1 ? 1 : call.threads;
         for (std::uint32_t chunk = 0; participant.take(chunk);) {
-            call.impl.run(call.srcs, call.dsts, chunk, participant.chunks());
+            call.impl.run(call.srcs, call.dsts, {chunk, chunks, sharers});
         }
         call.impl.fence();
     };

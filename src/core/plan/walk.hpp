@@ -41,11 +41,21 @@ struct Walk {
     }
 };
 
-// The first unit of share `k` of `shares`: one that begins rows, unless that would move a fifth of a share.
-inline std::int64_t begin_of_share(std::int64_t units, std::int64_t row_units, std::int64_t k, std::int64_t shares) {
-    const std::int64_t even = units * k / shares;
+// The first unit of a thread's part: one that begins rows, unless that would move a fifth of it.
+inline std::int64_t begin_of_part(std::int64_t units, std::int64_t row_units, std::int64_t thread, std::int64_t threads) {
+    const std::int64_t even = units * thread / threads;
     const std::int64_t rows = (even + row_units / 2) / row_units * row_units;
-    return 5 * shares * std::abs(rows - even) <= units ? rows : even;
+    return 5 * threads * std::abs(rows - even) <= units ? rows : even;
+}
+
+// The first unit of share `k` of `shares`, as many of which are a thread's part, one after the other. (Where they part among
+// themselves costs nothing.)
+inline std::int64_t begin_of_share(std::int64_t units, std::int64_t row_units, std::int64_t k, std::int64_t shares,
+                                   std::int64_t threads) {
+    const std::int64_t each = shares / threads;
+    const std::int64_t first = begin_of_part(units, row_units, k / each, threads);
+    if (k % each == 0) return first;
+    return first + (begin_of_part(units, row_units, k / each + 1, threads) - first) * (k % each) / each;
 }
 
 // How many bands `shares` take: as many for each, of some units; 1: none.

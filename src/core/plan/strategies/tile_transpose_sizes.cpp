@@ -321,7 +321,7 @@ std::int64_t TileTranspose::shared_tile(const Problem& problem, std::int64_t mos
     const std::int64_t of_rows = b_tiles();
     const auto share = [&](std::int64_t tile) {
         const std::int64_t tiles = (a.extent + tile - 1) / tile;
-        const std::int64_t half = begin_of_share(outer * tiles * of_rows, of_rows, 1, 2);
+        const std::int64_t half = begin_of_part(outer * tiles * of_rows, of_rows, 1, 2);
         if (half % of_rows != 0) return rows;
         const std::int64_t first = half / of_rows / tiles * a.extent + half / of_rows % tiles * tile;
         return std::max(first, rows - first);
