@@ -65,8 +65,8 @@ void run_band(const Walk& walk, const std::byte* const* srcs, std::byte* const* 
 template <class Walk>
 void run_part(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, const Part& part) noexcept {
     const auto& [chunk, chunks, threads, slice, slices] = part;
-    if constexpr (requires { walk.bands(chunks); }) {
-        const std::int64_t bands = slices == 1 ? walk.bands(chunks) : 1;
+    if constexpr (requires { walk.bands(part.chunks); }) {
+        const std::int64_t bands = slices == 1 ? walk.bands(part.chunks) : 1;
         if (bands > 1) return run_band(walk, srcs, dsts, part, bands);
     }
     const std::int64_t together = units_together(walk);
