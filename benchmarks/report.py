@@ -65,7 +65,7 @@ def losses(records: list[Record]) -> str:
     for record in records:
         best = record.best_peer
         if best and best[1] < NEVER_SLOWER and record.group != "planning":
-            alone = f"{record.best_alone:.2f}x" if "alone" in record.data else ""
+            alone = f"{record.best_alone:.2f}x" if record.data.get("alone") else ""
             rows.append(
                 (best[1], f"`{record.name}`", best[0], f"{best[1]:.2f}x", alone, seconds(record.ours["median"]))
             )

@@ -126,7 +126,7 @@ def run(cases: list[Case], options: argparse.Namespace, threads: int) -> tuple[d
         if options.alone:
             del memory
             with machine.exclusive():
-                alone.measure(kept.values(), cases, threads, seconds)
+                alone.measure(kept.values(), cases, threads, seconds, peers)
     finally:
         results.save(path, head, list(kept.values()))
     return head, list(kept.values())

@@ -124,7 +124,7 @@ def verdicts(records: list[Record]) -> list[Verdict]:
     if peers:
         found.append(_line("every case against the best peer", "never slower (>= 0.97)", peers, NEVER_SLOWER, _times))
         found.append(_average("every case against the best peer", "geomean >= 2.5x", peers, 2.5, _times))
-    if any("alone" in r.data for r in records):
+    if any(r.data.get("alone") for r in records):
         alone = [(r.name, r.best_alone) for r in records if r.best_peer and r.group not in ("threads", "planning")]
         what = "every case, losses in a process each"
         found.append(_line(what, "never slower (>= 0.97)", alone, NEVER_SLOWER, _times))

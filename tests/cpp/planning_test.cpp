@@ -398,6 +398,18 @@ TEST_CASE("threads take bands of strided elements, not pieces of rows" * doctest
     CHECK(bands(3, 200, 200, 12, 4) == 1);  // shares of matrices
     CHECK(bands(1, 200, 200, 12, 1) == 1);
     CHECK(bands(1, 200, 40, 12, 4) == 1);  // two tiles of rows
+    // Of streams that are dealt out, more than a few: tiles of all of them.
+    const auto bands_of_streams = [](std::int64_t matrices, std::int64_t streams) {
+        const std::int64_t row = streams * 4;
+        const Nest nest = into_dense({matrices, streams, 10912}, {10912 * row, 4, row}, 4);
+        const NestPlan plan(canonical(nest), PlanContext{&kernels_for(Isa::avx2), false, false, 64, 0});
+        CHECK(contains(plan.describe(), "deinterleave"));
+        return plan.bands(4);
+    };
+    CHECK(bands_of_streams(2, 5) == 2);
+    CHECK(bands_of_streams(3, 5) == 1);
+    CHECK(bands_of_streams(2, 3) == 1);
+    CHECK(bands_of_streams(2, 8) == 1);
     for (const std::int64_t units : {6, 20, 39, 100}) {
         for (const std::int64_t band_units : {1, 2, 3, 10, 13}) {
             for (const std::int64_t shares : {1, 2, 3, 8, 14}) {

@@ -45,19 +45,23 @@ struct Part {
     std::int64_t slices = 1;
 };
 
-// Runs a chunk of a band: its part of the steps of the loops around, and of each the band's units.
+// Runs a chunk of a band: its part of the units that the band has of all steps of the loops around.
 template <class Walk>
 void run_band(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, const Part& part,
               std::int64_t bands) noexcept {
     const std::int64_t units = walk.band_units();
-    const std::int64_t steps = walk.units() / units;
     const std::int64_t parts = part.chunks / bands;
     const std::int64_t band = part.chunk / parts;
     const std::int64_t at = part.chunk % parts;
     const std::int64_t first = units * band / bands;
-    const std::int64_t last = units * (band + 1) / bands;
-    for (std::int64_t step = steps * at / parts; step < steps * (at + 1) / parts; ++step) {
-        walk.run(srcs, dsts, step * units + first, step * units + last);
+    const std::int64_t width = units * (band + 1) / bands - first;
+    const std::int64_t all = walk.units() / units * width;
+    const std::int64_t end = all * (at + 1) / parts;
+    for (std::int64_t unit = all * at / parts; unit < end;) {
+        const std::int64_t begin = unit / width * units + first + unit % width;
+        const std::int64_t count = std::min(width - unit % width, end - unit);
+        walk.run(srcs, dsts, begin, begin + count);
+        unit += count;
     }
 }
 
@@ -223,7 +227,7 @@ bool Program::Impl::run_shared(const std::byte* const* srcs, std::byte* const* d
         const auto& call = *static_cast<const Context*>(opaque);
         // (All are one chunk where no worker is there.)
         const std::uint32_t chunks = participant.chunks();
-        const int sharers = chunks == 1 ? 1 : call.threads;
+        const int sharers = chunks % static_cast<unsigned>(call.threads) == 0 ? call.threads : 1;
         for (std::uint32_t chunk = 0; participant.take(chunk);) {
             call.impl.run(call.srcs, call.dsts, {chunk, chunks, sharers});
         }

@@ -62,7 +62,8 @@ Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule&
             walk.banded_steps = strategy.a.tiles();
         }
     }
-    if (schedule.bands_of_a && strategy.a.tiles() > 1) walk.band_units = strategy.a.tiles();
+    if (schedule.bands_of_a && !loops.empty() && loops.back().role == OuterLoop::Role::tile_a)
+        walk.band_units = strategy.a.tiles();
     for (const OuterLoop& loop : inner) {
         walk.block_units *= loop.extent;
         walk.rereading += loop.src_step == 0 ? 1 : 0;

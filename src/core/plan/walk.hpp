@@ -48,8 +48,8 @@ inline std::int64_t begin_of_part(std::int64_t units, std::int64_t row_units, st
     return 5 * threads * std::abs(rows - even) <= units ? rows : even;
 }
 
-// The first unit of share `k` of `shares`, as many of which are a thread's part, one after the other. (Where they part among
-// themselves costs nothing.)
+// The first unit of share `k` of `shares`, a multiple of `threads`: as many are a thread's part, one after the other. (Where
+// they part among themselves costs nothing.)
 inline std::int64_t begin_of_share(std::int64_t units, std::int64_t row_units, std::int64_t k, std::int64_t shares,
                                    std::int64_t threads) {
     const std::int64_t each = shares / threads;
