@@ -8,9 +8,12 @@
 #include "nest_text.hpp"
 #include "plan/canonical.hpp"
 #include "plan/chains.hpp"
+#include "plan/lines.hpp"
 #include "plan/plan.hpp"
 #include "plan/program.hpp"
+#include "plan/walk.hpp"
 #include "runtime/cpu.hpp"
+#include "view/mosaic.hpp"
 #include "test.hpp"
 
 using namespace dnnmove;
@@ -418,6 +421,81 @@ TEST_CASE("threads take bands of strided elements, not pieces of rows" * doctest
                 if (found > 1) CHECK(band_units / found >= 5);
             }
         }
+    }
+}
+
+TEST_CASE("bands cover each unit once, and shares are even") {
+    for (const std::int64_t band_units : {5, 10, 16, 39}) {
+        for (const std::int64_t steps : {1, 3, 5, 20}) {
+            for (const std::int64_t bands : {1, 2, 4}) {
+                for (const std::int64_t each : {1, 2, 3}) {
+                    const std::int64_t units = band_units * steps;
+                    const std::int64_t shares = bands * each;
+                    std::vector<int> times(static_cast<std::size_t>(units));
+                    for (std::int64_t k = 0; k < shares; ++k) {
+                        std::int64_t made = 0;
+                        run_band(units, band_units, bands, k, shares, [&](std::int64_t begin, std::int64_t end) {
+                            CHECK(begin < end);
+                            CHECK(begin / band_units == (end - 1) / band_units);
+                            made += end - begin;
+                            for (std::int64_t unit = begin; unit < end; ++unit) ++times[static_cast<std::size_t>(unit)];
+                        });
+                        CHECK(made <= (band_units / bands + 1) * steps / each + 1);
+                    }
+                    CHECK(std::count(times.begin(), times.end(), 1) == units);
+                }
+            }
+        }
+    }
+}
+
+// A line that two threads write goes back and forth between their caches, and takes as long each time as some hundred bytes.
+TEST_CASE("two threads write few lines both") {
+    constexpr std::int64_t kShares = 8;
+    struct Case {
+        Dims shape;
+        std::vector<std::size_t> order;
+        std::int64_t itemsize;
+    };
+    for (const Case& c : std::initializer_list<Case>{{{200, 200}, {1, 0}, 12},
+                                                     {{128, 128}, {1, 0}, 13},
+                                                     {{200, 200}, {1, 0}, 24},
+                                                     {{300, 300}, {1, 0}, 40},
+                                                     {{333, 333, 3}, {1, 0, 2}, 8},
+                                                     {{364, 94, 24}, {2, 1, 0}, 2},
+                                                     {{362, 361}, {1, 0}, 4},
+                                                     {{458, 953}, {1, 0}, 2},
+                                                     {{2, 10912, 5}, {0, 2, 1}, 4},
+                                                     {{16, 14, 14, 64}, {0, 3, 1, 2}, 4},
+                                                     {{300, 40, 50}, {1, 0, 2}, 4}}) {
+        const Nest nest = view::Mosaic::dense(c.shape, c.itemsize).transpose(c.order).dense_nests().front();
+        PlanContext context{&kernels_for(best_isa()), false, false, kLine, 0};
+        context.alone = true;
+        const NestPlan plan(canonical(nest), context);
+        INFO(plan.describe());
+        const std::int64_t bytes = element_count(c.shape) * c.itemsize;
+        const testing::Bytes src(static_cast<std::size_t>(bytes), std::byte{1});
+        std::vector<int> writers(static_cast<std::size_t>(bytes / kLine + 1));
+        for (const std::int64_t thread : {0, 1}) {
+            testing::Bytes room(static_cast<std::size_t>(bytes + kLine));
+            std::byte* const dst = room.data() + (-into_line(room.data()) & (kLine - 1));
+            const auto run = [&](std::int64_t begin, std::int64_t end) { plan.run(src.data(), dst, begin, end, nullptr); };
+            for (std::int64_t k = thread * kShares / 2; k < (thread + 1) * kShares / 2; ++k) {
+                const std::int64_t bands = plan.bands(kShares);
+                if (bands > 1) {
+                    run_band(plan.units(), plan.band_units(), bands, k, kShares, run);
+                } else {
+                    run(begin_of_share(plan.units(), plan.row_units(), k, kShares, 2),
+                        begin_of_share(plan.units(), plan.row_units(), k + 1, kShares, 2));
+                }
+            }
+            for (std::int64_t k = 0; k < bytes; ++k) {
+                if (dst[k] != std::byte{0}) writers[static_cast<std::size_t>(k / kLine)] |= 1 << thread;
+            }
+        }
+        CHECK(std::find(writers.begin(), writers.end() - 1, 0) == writers.end() - 1);
+        const auto both = std::count(writers.begin(), writers.end(), 3);
+        CHECK(both * 200 <= bytes / kLine + 200);
     }
 }
 

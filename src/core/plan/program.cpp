@@ -45,33 +45,14 @@ struct Part {
     std::int64_t slices = 1;
 };
 
-// Runs a chunk of a band: its part of the units that the band has of all steps of the loops around.
-template <class Walk>
-void run_band(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, const Part& part,
-              std::int64_t bands) noexcept {
-    const std::int64_t units = walk.band_units();
-    const std::int64_t parts = part.chunks / bands;
-    const std::int64_t band = part.chunk / parts;
-    const std::int64_t at = part.chunk % parts;
-    const std::int64_t first = units * band / bands;
-    const std::int64_t width = units * (band + 1) / bands - first;
-    const std::int64_t all = walk.units() / units * width;
-    const std::int64_t end = all * (at + 1) / parts;
-    for (std::int64_t unit = all * at / parts; unit < end;) {
-        const std::int64_t begin = unit / width * units + first + unit % width;
-        const std::int64_t count = std::min(width - unit % width, end - unit);
-        walk.run(srcs, dsts, begin, begin + count);
-        unit += count;
-    }
-}
-
 // Runs a part of the walk's units.
 template <class Walk>
 void run_part(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, const Part& part) noexcept {
     const auto& [chunk, chunks, threads, slice, slices] = part;
     if constexpr (requires { walk.bands(part.chunks); }) {
         const std::int64_t bands = slices == 1 ? walk.bands(part.chunks) : 1;
-        if (bands > 1) return run_band(walk, srcs, dsts, part, bands);
+        const auto run = [&](std::int64_t begin, std::int64_t end) { walk.run(srcs, dsts, begin, end); };
+        if (bands > 1) return run_band(walk.units(), walk.band_units(), bands, chunk, chunks, run);
     }
     const std::int64_t together = units_together(walk);
     const std::int64_t units = walk.units() / together;

@@ -67,6 +67,25 @@ inline std::int64_t bands_of(std::int64_t units, std::int64_t band_units, std::i
     return std::max<std::int64_t>(bands, 1);
 }
 
+// Calls run(begin, end) with the units of share `k` of `shares` of a walk of bands: its part of those that its band has of all
+// steps of the loops around.
+template <class Run>
+void run_band(std::int64_t units, std::int64_t band_units, std::int64_t bands, std::int64_t k, std::int64_t shares,
+              const Run& run) {
+    const std::int64_t parts = shares / bands;
+    const std::int64_t band = k / parts;
+    const std::int64_t first = band_units * band / bands;
+    const std::int64_t width = band_units * (band + 1) / bands - first;
+    const std::int64_t all = units / band_units * width;
+    const std::int64_t end = all * (k % parts + 1) / parts;
+    for (std::int64_t unit = all * (k % parts) / parts; unit < end;) {
+        const std::int64_t begin = unit / width * band_units + first + unit % width;
+        const std::int64_t count = std::min(width - unit % width, end - unit);
+        run(begin, begin + count);
+        unit += count;
+    }
+}
+
 // Around the tiles of a scheduled strategy and the loops that it does not take, in the order that it wants.
 Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule& schedule);
 
