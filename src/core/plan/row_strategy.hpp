@@ -16,8 +16,7 @@ struct RowStrategy : Strategy {
 
     WalkOrder order = WalkOrder::lines_once;
     std::shared_ptr<const SourceBlocks> source_blocks;  // what the walk asks for
-
-    bool bands_of_a = false;
+    bool bands_of_a = false;  // as in Schedule
 
 protected:
     // The tiles, and how they are stored.

@@ -25,8 +25,8 @@ struct Walk {
     std::size_t rereading = 0;     // how many of the innermost of them read the same lines again
     std::int64_t block_units = 1;  // units that read the same block of the source, and belong together
     std::int64_t row_units = 1;    // so many units, one after the other, write the same rows of the destination
-    // Steps of the innermost loop of which threads had better take a band each, at every step of the loops around it; 1: none. They
-    // need not where these have, but for `banded_steps` of them, a step for each.
+    // Steps of the innermost loop, of which threads had better take a band each, at every step of the loops around it; 1: none.
+    // `banded_steps` of those around write the same rows of the destination; where the others are many, threads share these.
     std::int64_t band_units = 1;
     std::int64_t banded_steps = 1;
     std::int64_t src_offset = 0;  // bytes
@@ -60,7 +60,10 @@ inline std::int64_t begin_of_share(std::int64_t units, std::int64_t row_units, s
 
 // How many bands `shares` take: as many for each, of some units; 1: none.
 inline std::int64_t bands_of(std::int64_t units, std::int64_t band_units, std::int64_t banded_steps, std::int64_t shares) {
-    constexpr std::int64_t kLeastUnits = 5;  // of a band: what its edges lie in is read twice
+    // Of a band: the lines at its edges are read twice. (Zen 5, AVX2, two threads that share a cache, against no bands: 1000x500
+    // elements of 20 bytes with bands of three tiles 0.82 and 0.94 times as fast, of five 0.96 and 0.98; 552x112 of 12 bytes 0.94 and
+    // 0.96, 0.99 and 1.01. Smaller rows gain by both: 200x200 of 12 bytes 1.37 and 1.39.)
+    constexpr std::int64_t kLeastUnits = 5;
     if (2 * (units / (band_units * banded_steps)) > shares) return 1;
     std::int64_t bands = std::min(shares, band_units / kLeastUnits);
     while (bands > 1 && shares % bands != 0) --bands;
