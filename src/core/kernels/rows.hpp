@@ -153,22 +153,31 @@ inline void stream_rows_asking(const std::byte* src, std::byte* dst, std::int64_
 
 // Rows of one line and at most `tail` bytes more, by a line and their last `tail` bytes. A short tail lies
 // across two lines less often than a whole line does.
-template <class Simd, std::size_t tail>
-inline void copy_short_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows, bool prefetch,
-                            bool claim) {
+//
+// Both are loaded before the first is stored, by a loop of its own where nothing is asked for. (Zen 5, AVX-512, two threads, 1 to 7
+// MB, against one loop that asks where it is told to: rows of 96 to 132 bytes 1.0 to 1.05 times as fast, of 128 bytes that begin 16
+// bytes behind a line, as NumPy's large arrays do, 1.1 to 1.25, of 100 bytes 1.29.)
+template <class Simd, std::size_t tail, bool asks>
+[[gnu::noinline]] void copy_short_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& loop,
+                                       bool prefetch, bool claim) {
+    const auto rows = by_words<KernelLoop>(loop);
     const std::int64_t rows_ahead = (kPrefetchBytes + bytes - 1) / bytes;
     const std::int64_t end = bytes - static_cast<std::int64_t>(tail);
     for (std::int64_t i = 0; i < rows.extent; ++i) {
         const std::byte* from = src + rows.src_at(i);
         std::byte* to = dst + i * rows.dst_stride;
-        if (prefetch) {
+        if (asks && prefetch) {
             const std::byte* ahead = src + rows.src_ahead(i + rows_ahead);
             __builtin_prefetch(ahead);
             __builtin_prefetch(ahead + bytes - 1);
         }
-        if (claim) prefetch_run(to, bytes);
-        move_line<Simd>(from, to);
-        move<tail>(from + end, to + end);
+        if (asks && claim) prefetch_run(to, bytes);
+        std::byte line[kLine];
+        std::byte last[tail];
+        move_line<Simd>(from, line);
+        move<tail>(from + end, last);
+        move_line<Simd>(line, to);
+        move<tail>(last, to + end);
     }
 }
 
@@ -176,9 +185,14 @@ template <class Simd>
 void copy_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows, KernelStores stores) noexcept {
     const bool claim = stores.claim && bytes <= kClaimedRow;
     if (!stores.nontemporal && bytes > kLine && bytes <= 2 * kLine) {
-        if (bytes <= kLine + 16) return copy_short_rows<Simd, 16>(src, dst, bytes, rows, stores.prefetch, claim);
-        if (bytes <= kLine + 32) return copy_short_rows<Simd, 32>(src, dst, bytes, rows, stores.prefetch, claim);
-        return copy_short_rows<Simd, 64>(src, dst, bytes, rows, stores.prefetch, claim);
+        const auto copy = [&]<std::size_t tail>() {
+            if (stores.prefetch || claim)
+                return copy_short_rows<Simd, tail, true>(src, dst, bytes, rows, stores.prefetch, claim);
+            copy_short_rows<Simd, tail, false>(src, dst, bytes, rows, false, false);
+        };
+        if (bytes <= kLine + 16) return copy.template operator()<16>();
+        if (bytes <= kLine + 32) return copy.template operator()<32>();
+        return copy.template operator()<64>();
     }
     if (!stores.nontemporal && !stores.prefetch && bytes > kLine) {
         for (std::int64_t i = 0; i < rows.extent; ++i) {
