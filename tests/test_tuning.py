@@ -1,6 +1,9 @@
 """Measured plans: every variant gives the same bits; what was found is kept and saved; bad files are refused."""
 
 import json
+import os
+import stat
+import subprocess
 import sys
 import threading
 import time
@@ -266,6 +269,54 @@ def test_saved_and_loaded(saved):
     assert tuning.load(path) == 1
     assert tuning.problems() == found
     assert tuning.load(str(path)) == 1  # again: replaced
+
+
+CUT_OFF = """
+import resource, sys
+from dnnmove import tuning
+tuning.load(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+try:
+    tuning.save(sys.argv[1])
+except OSError as error:
+    print(error.filename)
+"""
+
+
+def test_a_save_that_fails_leaves_the_file_as_it_was(saved):
+    path, _ = saved
+    before = path.read_bytes()
+    run = subprocess.run([sys.executable, "-c", CUT_OFF, str(path)], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == str(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_saved_by_a_link_to_a_pipe_and_not_over_a_protected_file(saved, tmp_path):
+    path, _ = saved
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    tuning.save(link)
+    assert link.is_symlink()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit(pipe.read_text)
+        tuning.save(pipe)
+        assert json.loads(text.result()) == json.loads(path.read_text())
+    assert pipe.is_fifo()
+    path.chmod(0o640)
+    tuning.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    with pytest.raises(IsADirectoryError):
+        tuning.save(tmp_path)
+    with pytest.raises(FileNotFoundError) as absent:
+        tuning.save(tmp_path / "absent" / "tuning.json")
+    assert absent.value.filename == str(tmp_path / "absent" / "tuning.json")
+    if os.geteuid() != 0:  # who may write everything
+        path.chmod(0o440)
+        with pytest.raises(PermissionError):
+            tuning.save(path)
 
 
 def narrow_panels(document):

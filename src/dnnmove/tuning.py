@@ -72,12 +72,14 @@ def save(path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     path : str or PathLike
-        The file; replaced where it exists.
+        The file; replaced as a whole where it exists: who loads it meanwhile reads the old one or the new one.
 
     Raises
     ------
     TypeError
         `path` is no path.
+    OSError
+        The file cannot be written; it is as it was.
 
     Examples
     --------
@@ -91,8 +93,10 @@ def save(path: str | os.PathLike[str]) -> None:
     """
     import json  # here and below: few programs save or load, and all import dnnmove
 
+    from dnnmove._files import write_text
+
     document = {"format": _FORMAT, "dnnmove": _core.__version__, "cpu": _cpu(), "problems": problems()}
-    _file(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write_text(_file(path), json.dumps(document, indent=1) + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> int:
