@@ -151,15 +151,15 @@ inline void stream_rows_asking(const std::byte* src, std::byte* dst, std::int64_
     }
 }
 
-// Rows of one line and at most `tail` bytes more, by a line and their last `tail` bytes. A short tail lies
+// Rows of `lines` lines and at most `tail` bytes more, by these lines and their last `tail` bytes. A short tail lies
 // across two lines less often than a whole line does.
 //
-// A function of its own where nothing is asked for: beside the other loops GCC keeps the variables of this one on the stack and in
-// mask registers. Vectors of a line are loaded, both, before the first is stored. (Zen 5, two threads, 0.3 to 6 MB, against one loop
-// that asks where it is told to, rows of 96 to 128 bytes that begin 16 bytes behind a line, as NumPy's large arrays do: by AVX-512
-// 1.0 to 1.29 times as fast, of lines that it shares with none 0.98 to 1.06; AVX2 0.97 to 1.1, its loads first 0.8 to 0.95. Vectors of
+// A function of its own where nothing is asked for: beside other loops GCC keeps the variables of this one on the stack and in mask
+// registers. Vectors of a line are all loaded before the first of them is stored. (Zen 5, two threads, 5 to 14 MB in rows of 80 to
+// 256 bytes that begin 16 bytes behind a line, as NumPy's large arrays do, against one loop that asks where it is told to: AVX-512
+// 0.88 to 1.25 times as fast, nine cases 1.05; AVX2 0.97 to 1.08, nine cases 1.01, but with its loads first 0.8 to 0.95. Vectors of
 // 16 bytes 0.93 to 0.99: those keep the one loop.)
-template <class Simd, std::size_t tail, bool asks>
+template <class Simd, int lines, std::size_t tail, bool asks>
 [[gnu::noinline]] void copy_short_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& loop,
                                        bool prefetch, bool claim) {
     const auto rows = by_words<KernelLoop>(loop);
@@ -175,14 +175,14 @@ template <class Simd, std::size_t tail, bool asks>
         }
         if (asks && claim) prefetch_run(to, bytes);
         if constexpr (Simd::kBytes < kLine) {
-            move_line<Simd>(from, to);
+            for (int k = 0; k < lines; ++k) move_line<Simd>(from + k * kLine, to + k * kLine);
             move<tail>(from + end, to + end);
         } else {
-            std::byte line[kLine];
+            std::byte whole[lines][kLine];
             std::byte last[tail];
-            move_line<Simd>(from, line);
+            for (int k = 0; k < lines; ++k) move_line<Simd>(from + k * kLine, whole[k]);
             move<tail>(from + end, last);
-            move_line<Simd>(line, to);
+            for (int k = 0; k < lines; ++k) move_line<Simd>(whole[k], to + k * kLine);
             move<tail>(last, to + end);
         }
     }
@@ -191,15 +191,22 @@ template <class Simd, std::size_t tail, bool asks>
 template <class Simd>
 void copy_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, KernelLoop rows, KernelStores stores) noexcept {
     const bool claim = stores.claim && bytes <= kClaimedRow;
+    const bool asks = stores.prefetch || claim;
     if (!stores.nontemporal && bytes > kLine && bytes <= 2 * kLine) {
         const auto copy = [&]<std::size_t tail>() {
-            if (stores.prefetch || claim)
-                return copy_short_rows<Simd, tail, true>(src, dst, bytes, rows, stores.prefetch, claim);
-            copy_short_rows<Simd, tail, false>(src, dst, bytes, rows, false, false);
+            if (asks || Simd::kBytes == 16)
+                return copy_short_rows<Simd, 1, tail, true>(src, dst, bytes, rows, stores.prefetch, claim);
+            copy_short_rows<Simd, 1, tail, false>(src, dst, bytes, rows, false, false);
         };
         if (bytes <= kLine + 16) return copy.template operator()<16>();
         if (bytes <= kLine + 32) return copy.template operator()<32>();
         return copy.template operator()<64>();
+    }
+    if constexpr (Simd::kBytes == kLine) {
+        if (!stores.nontemporal && !asks && bytes > 2 * kLine && bytes <= 4 * kLine) {
+            if (bytes <= 3 * kLine) return copy_short_rows<Simd, 2, 64, false>(src, dst, bytes, rows, false, false);
+            return copy_short_rows<Simd, 3, 64, false>(src, dst, bytes, rows, false, false);
+        }
     }
     if (!stores.nontemporal && !stores.prefetch && bytes > kLine) {
         for (std::int64_t i = 0; i < rows.extent; ++i) {
