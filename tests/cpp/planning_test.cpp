@@ -11,7 +11,7 @@
 #include "plan/lines.hpp"
 #include "plan/plan.hpp"
 #include "plan/program.hpp"
-#include "plan/walk.hpp"
+#include "plan/shares.hpp"
 #include "runtime/cpu.hpp"
 #include "view/mosaic.hpp"
 #include "test.hpp"
@@ -318,35 +318,6 @@ TEST_CASE("lines at one place of their pages are staged where few may be open" *
     CHECK(rows_of(8, 64, kManyStreams));
 }
 
-TEST_CASE("threads begin with rows, unless their parts would be uneven") {
-    CHECK(begin_of_part(10, 2, 1, 2) == 6);  // 5 tiles: 3 and 2
-    CHECK(begin_of_part(15, 5, 1, 2) == 7);  // 3 tiles: the middle one is shared
-    CHECK(begin_of_part(36, 3, 1, 8) == 4);  // a tile and a half each
-    CHECK(begin_of_share(18, 2, 4, 8, 2) == 10);  // 9 tiles: 5 and 4, whatever the shares
-    CHECK(begin_of_share(18, 2, 1, 8, 2) == 2);
-    for (const std::int64_t row_units : {1, 2, 3, 7, 64}) {
-        for (const std::int64_t rows : {1, 2, 3, 5, 13, 100}) {
-            for (const std::int64_t threads : {1, 2, 3, 8, 16}) {
-                for (const std::int64_t each : {1, 2, 5}) {
-                    INFO(rows, " rows of ", row_units, " units, ", threads, " threads, ", each, " shares each");
-                    const std::int64_t units = rows * row_units;
-                    const std::int64_t shares = threads * each;
-                    CHECK(begin_of_share(units, row_units, 0, shares, threads) == 0);
-                    CHECK(begin_of_share(units, row_units, shares, shares, threads) == units);
-                    for (std::int64_t k = 0; k < shares; ++k) {
-                        const std::int64_t begin = begin_of_share(units, row_units, k, shares, threads);
-                        const std::int64_t share = begin_of_share(units, row_units, k + 1, shares, threads) - begin;
-                        CHECK(share >= 0);
-                        CHECK(5 * shares * (share - 1) <=
-                              7 * units + 5 * shares);  // two fifths more than the mean, and parts of units
-                        if (begin % row_units != 0 && k % each == 0) CHECK(begin == units * k / shares);
-                    }
-                }
-            }
-        }
-    }
-}
-
 // Threads that shared rows of the result would write the same lines at the same time.
 TEST_CASE("two threads have about as many rows of a small transpose each") {
     struct Case {
@@ -366,7 +337,7 @@ TEST_CASE("two threads have about as many rows of a small transpose each") {
         PlanContext context{&kernels_for(best_isa()), false, false, 64, 0};
         context.alone = true;
         const NestPlan plan(canonical(nest), context);
-        const std::int64_t parts = plan.units() / plan.row_units();
+        const std::int64_t parts = plan.units() / plan.sharing().row_units;
         const std::int64_t tiles = parts / c.matrices;
         std::smatch found;
         const std::string text = plan.describe();
@@ -374,9 +345,10 @@ TEST_CASE("two threads have about as many rows of a small transpose each") {
                                       ? std::stoll(found[1])
                                       : c.columns;
         CHECK((c.columns + tile - 1) / tile == tiles);
-        const std::int64_t half = begin_of_part(plan.units(), plan.row_units(), 1, 2);
-        CHECK(half % plan.row_units() == 0);
-        const std::int64_t first = half / plan.row_units() / tiles * c.columns + half / plan.row_units() % tiles * tile;
+        const std::int64_t half = begin_of_part(plan.units(), plan.sharing().row_units, 1, 2);
+        CHECK(half % plan.sharing().row_units == 0);
+        const std::int64_t first = half / plan.sharing().row_units / tiles * c.columns +
+                                   half / plan.sharing().row_units % tiles * tile;
         const std::int64_t all = c.matrices * c.columns;
         CHECK(std::max(first, all - first) * 100 <= all * 60);
     }
@@ -392,7 +364,7 @@ TEST_CASE("threads take bands of strided elements, not pieces of rows" * doctest
         context.alone = true;
         const NestPlan plan(canonical(nest), context);
         CHECK(contains(plan.describe(), "strided elements"));
-        return plan.bands(shares);
+        return bands_of(plan.sharing(), shares);
     };
     CHECK(bands(1, 200, 200, 12, 4) == 2);  // of 5 tiles each: of fewer the edges would be much
     CHECK(bands(1, 200, 2000, 12, 4) == 4);
@@ -407,46 +379,12 @@ TEST_CASE("threads take bands of strided elements, not pieces of rows" * doctest
         const Nest nest = into_dense({matrices, streams, 10912}, {10912 * row, 4, row}, 4);
         const NestPlan plan(canonical(nest), PlanContext{&kernels_for(Isa::avx2), false, false, 64, 0});
         CHECK(contains(plan.describe(), "deinterleave"));
-        return plan.bands(4);
+        return bands_of(plan.sharing(), 4);
     };
     CHECK(bands_of_streams(2, 5) == 2);
     CHECK(bands_of_streams(3, 5) == 1);
     CHECK(bands_of_streams(2, 3) == 1);
     CHECK(bands_of_streams(2, 8) == 1);
-    for (const std::int64_t units : {6, 20, 39, 100}) {
-        for (const std::int64_t band_units : {1, 2, 3, 10, 13}) {
-            for (const std::int64_t shares : {1, 2, 3, 8, 14}) {
-                const std::int64_t found = bands_of(units / band_units * band_units, band_units, 1, shares);
-                CHECK(shares % found == 0);
-                if (found > 1) CHECK(band_units / found >= 5);
-            }
-        }
-    }
-}
-
-TEST_CASE("bands cover each unit once, and shares are even") {
-    for (const std::int64_t band_units : {5, 10, 16, 39}) {
-        for (const std::int64_t steps : {1, 3, 5, 20}) {
-            for (const std::int64_t bands : {1, 2, 4}) {
-                for (const std::int64_t each : {1, 2, 3}) {
-                    const std::int64_t units = band_units * steps;
-                    const std::int64_t shares = bands * each;
-                    std::vector<int> times(static_cast<std::size_t>(units));
-                    for (std::int64_t k = 0; k < shares; ++k) {
-                        std::int64_t made = 0;
-                        run_band(units, band_units, bands, k, shares, [&](std::int64_t begin, std::int64_t end) {
-                            CHECK(begin < end);
-                            CHECK(begin / band_units == (end - 1) / band_units);
-                            made += end - begin;
-                            for (std::int64_t unit = begin; unit < end; ++unit) ++times[static_cast<std::size_t>(unit)];
-                        });
-                        CHECK(made <= (band_units / bands + 1) * steps / each + 1);
-                    }
-                    CHECK(std::count(times.begin(), times.end(), 1) == units);
-                }
-            }
-        }
-    }
 }
 
 // A line that two threads write goes back and forth between their caches, and takes as long each time as some hundred bytes.
@@ -481,13 +419,7 @@ TEST_CASE("two threads write few lines both") {
             std::byte* const dst = room.data() + (-into_line(room.data()) & (kLine - 1));
             const auto run = [&](std::int64_t begin, std::int64_t end) { plan.run(src.data(), dst, begin, end, nullptr); };
             for (std::int64_t k = thread * kShares / 2; k < (thread + 1) * kShares / 2; ++k) {
-                const std::int64_t bands = plan.bands(kShares);
-                if (bands > 1) {
-                    run_band(plan.units(), plan.band_units(), bands, k, kShares, run);
-                } else {
-                    run(begin_of_share(plan.units(), plan.row_units(), k, kShares, 2),
-                        begin_of_share(plan.units(), plan.row_units(), k + 1, kShares, 2));
-                }
+                run_part(plan.sharing(), {.chunk = k, .chunks = kShares, .threads = 2}, run);
             }
             for (std::int64_t k = 0; k < bytes; ++k) {
                 if (dst[k] != std::byte{0}) writers[static_cast<std::size_t>(k / kLine)] |= 1 << thread;

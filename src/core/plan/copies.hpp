@@ -12,6 +12,7 @@
 #include "plan/block_walk.hpp"
 #include "plan/context.hpp"
 #include "plan/plan.hpp"
+#include "plan/shares.hpp"
 #include "plan/transfer.hpp"
 
 namespace dnnmove {
@@ -40,11 +41,11 @@ struct PlannedCopy {
     std::int64_t count() const { return repeats == nullptr ? 1 : repeats->repeat.count; }
     std::string source() const { return name_of_sources(src, repeats == nullptr ? Transfer::Repeat() : repeats->repeat); }
     std::int64_t units() const { return count() * planned.plan->units(); }
-    std::int64_t block_units() const { return planned.plan->block_units(); }
-    std::int64_t row_units() const { return repeats == nullptr ? planned.plan->row_units() : 1; }
-    std::int64_t bands(std::int64_t shares) const { return repeats == nullptr ? planned.plan->bands(shares) : 1; }
-    std::int64_t band_units() const { return planned.plan->band_units(); }
-    std::int64_t block_bytes() const { return planned.plan->bytes() / planned.plan->units() * block_units(); }
+    Sharing sharing() const {
+        if (repeats == nullptr) return planned.plan->sharing();
+        return {.units = units(), .block_units = planned.plan->sharing().block_units};
+    }
+    std::int64_t block_bytes() const { return planned.plan->bytes() / planned.plan->units() * sharing().block_units; }
     bool streams() const {
         const auto does = [](const Planned& one) { return one.plan->streams(); };
         return does(planned) || (repeats != nullptr && std::any_of(repeats->others.begin(), repeats->others.end(), does));
@@ -71,6 +72,7 @@ struct BlockCopy {
     BlockWalk walk;
 
     std::int64_t units() const { return repeat.count * walk.units(); }
+    Sharing sharing() const { return {.units = units()}; }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept {
         const std::int64_t each = walk.units();
         for (std::int64_t k = begin / each; k * each < end; ++k) {

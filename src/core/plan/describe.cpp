@@ -19,7 +19,7 @@ const char* name_of(StoreMode stores) {
 
 KernelSummary NestPlan::summary() const {
     const StrategyWords words = strategy_->describe();
-    KernelSummary summary{words.kernel, strategy_->itemsize, name_of(stores_), {}, {}, words.remark, units_, bytes_};
+    KernelSummary summary{words.kernel, strategy_->itemsize, name_of(stores_), {}, {}, words.remark, units(), bytes_};
     for (const auto& [counts, loop] : {std::pair{words.a, &strategy_->a}, std::pair{words.b, &strategy_->b}}) {
         summary.dimensions.push_back({counts, loop->extent, loop->tile, loop->src_stride, loop->dst_stride});
     }

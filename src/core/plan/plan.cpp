@@ -53,7 +53,6 @@ NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
     walk_ = make_walk(problem, *strategy, schedule);
     walk_.src_offset += nest.src_offset;
     walk_.dst_offset += nest.dst_offset;
-    units_ = walk_.units();
     if (walk_.blocks != nullptr) {
         std::int64_t units = walk_.blocks->steps;  // of a block
         for (std::size_t k = walk_.along_rows + 1; k < walk_.loops.size(); ++k) units *= walk_.loops[k].extent;

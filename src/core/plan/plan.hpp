@@ -40,15 +40,9 @@ public:
     // False where no strategy zeroes the padding of the nest along the way (plan/padding.hpp): not to be run.
     bool complete() const { return strategy_ != nullptr; }
     // Kernel calls; each writes bytes that no other does, in any order.
-    std::int64_t units() const { return units_; }
+    std::int64_t units() const { return walk_.sharing.units; }
     std::int64_t bytes() const { return bytes_; }
-    // Units that belong together: a share of them ends with one of these.
-    std::int64_t block_units() const { return walk_.block_units; }
-    // Of one share if they may: they write the same rows.
-    std::int64_t row_units() const { return walk_.row_units; }
-    // How many bands shares take, and of how many units.
-    std::int64_t bands(std::int64_t shares) const { return bands_of(units_, walk_.band_units, walk_.banded_steps, shares); }
-    std::int64_t band_units() const { return walk_.band_units; }
+    const Sharing& sharing() const { return walk_.sharing; }
     // Cycles per byte, as the planner estimates them: past the caches, with what the ends of its runs cost.
     double cost() const { return cost_; }
     // Strategy::worth_of_blocks on this processor.
@@ -80,7 +74,6 @@ private:
     bool claims_ = false;  // see Call
     bool takes_list_ = false;
     Walk walk_;
-    std::int64_t units_ = 1;
     std::int64_t lines_per_unit_ = 0;  // to ask for of the next block
     std::int64_t bytes_;
     double cost_ = 0;

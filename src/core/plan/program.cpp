@@ -12,6 +12,7 @@
 #include "plan/padding.hpp"
 #include "plan/records.hpp"
 #include "plan/rows_together.hpp"
+#include "plan/shares.hpp"
 #include "runtime/heap_bytes.hpp"
 #include "runtime/threads.hpp"
 
@@ -22,44 +23,9 @@ namespace {
 // source that they share are read once.
 constexpr std::int64_t kSliceBytes = 16 * 1024;
 
-// Units of a walk that a share does not part.
-template <class Walk>
-std::int64_t units_together(const Walk& walk) {
-    if constexpr (requires { walk.block_units(); }) return walk.block_units();
-    return 1;
-}
-
-// And units that it does not part if it can.
-template <class Walk>
-std::int64_t units_of_rows(const Walk& walk) {
-    if constexpr (requires { walk.row_units(); }) return walk.row_units();
-    return 1;
-}
-
-// What of a program a thread runs at a time: a chunk, and of several copies a slice of it.
-struct Part {
-    std::int64_t chunk = 0;
-    std::int64_t chunks = 1;
-    std::int64_t threads = 1;  // that have as many of them each
-    std::int64_t slice = 0;
-    std::int64_t slices = 1;
-};
-
-// Runs a part of the walk's units.
 template <class Walk>
 void run_part(const Walk& walk, const std::byte* const* srcs, std::byte* const* dsts, const Part& part) noexcept {
-    const auto& [chunk, chunks, threads, slice, slices] = part;
-    if constexpr (requires { walk.bands(part.chunks); }) {
-        const std::int64_t bands = slices == 1 ? walk.bands(part.chunks) : 1;
-        const auto run = [&](std::int64_t begin, std::int64_t end) { walk.run(srcs, dsts, begin, end); };
-        if (bands > 1) return run_band(walk.units(), walk.band_units(), bands, chunk, chunks, run);
-    }
-    const std::int64_t together = units_together(walk);
-    const std::int64_t units = walk.units() / together;
-    const std::int64_t of_rows = slices == 1 ? units_of_rows(walk) : 1;  // (What has blocks has no such rows.)
-    const std::int64_t begin = begin_of_share(units, of_rows, chunk, chunks, threads);
-    const std::int64_t share = begin_of_share(units, of_rows, chunk + 1, chunks, threads) - begin;
-    walk.run(srcs, dsts, (begin + share * slice / slices) * together, (begin + share * (slice + 1) / slices) * together);
+    run_part(walk.sharing(), part, [&](std::int64_t begin, std::int64_t end) { walk.run(srcs, dsts, begin, end); });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "plan/exchange_table.hpp"
 #include "plan/problem.hpp"
+#include "plan/shares.hpp"
 #include "plan/transfer.hpp"
 
 namespace dnnmove {
@@ -33,6 +34,7 @@ public:
 
     // Slabs of records; each writes bytes that no other does, in any order.
     std::int64_t units() const { return units_; }
+    Sharing sharing() const { return {.units = units_}; }
     // Must the thread that ran it fence its stores?
     bool streams() const { return streams_; }
     void run(const std::byte* const* srcs, std::byte* const* dsts, std::int64_t begin, std::int64_t end) const noexcept;

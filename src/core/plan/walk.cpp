@@ -58,19 +58,20 @@ Walk make_walk(const Problem& problem, const Strategy& strategy, const Schedule&
         ++walk.rereading;
         // Tiles of a write the same rows of the destination, those of b others.
         if (schedule.stores == StoreMode::cached && strategy.a.tiles() > 1) {
-            walk.band_units = strategy.b_tiles();
-            walk.banded_steps = strategy.a.tiles();
+            walk.sharing.band_units = strategy.b_tiles();
+            walk.sharing.banded_steps = strategy.a.tiles();
         }
     }
     if (schedule.bands_of_a && !loops.empty() && loops.back().role == OuterLoop::Role::tile_a)
-        walk.band_units = strategy.a.tiles();
+        walk.sharing.band_units = strategy.a.tiles();
     for (const OuterLoop& loop : inner) {
-        walk.block_units *= loop.extent;
+        walk.sharing.block_units *= loop.extent;
         walk.rereading += loop.src_step == 0 ? 1 : 0;
         loops.push_back(loop);
     }
-    if (schedule.rows_together) walk.row_units = strategy.b_tiles();
+    if (schedule.rows_together) walk.sharing.row_units = strategy.b_tiles();
     if (order == WalkOrder::by_destination) sort_by(loops, &OuterLoop::dst_step);
+    for (const OuterLoop& loop : loops) walk.sharing.units *= loop.extent;
     if (schedule.blocks != nullptr) {
         const auto along = [](const OuterLoop& loop) { return loop.role == OuterLoop::Role::along_rows; };
         walk.along_rows = static_cast<std::size_t>(std::find_if(loops.begin(), loops.end(), along) - loops.begin());

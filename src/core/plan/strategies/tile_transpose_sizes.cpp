@@ -4,7 +4,7 @@
 #include <array>
 
 #include "plan/lines.hpp"
-#include "plan/walk.hpp"
+#include "plan/shares.hpp"
 
 namespace dnnmove {
 namespace {
