@@ -305,6 +305,11 @@ def test_saved_by_a_link_to_a_pipe_and_not_over_a_protected_file(saved, tmp_path
         tuning.save(pipe)
         assert json.loads(text.result()) == json.loads(path.read_text())
     assert pipe.is_fifo()
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    with pytest.raises(OSError, match="symbolic links"):
+        tuning.save(circle)
+    assert circle.is_symlink()
     path.chmod(0o640)
     tuning.save(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640

@@ -17,6 +17,8 @@ def write_text(path: Path, text: str) -> None:
     What a link leads to is written, the link stays; what is no regular file (a pipe, a device) is written as it is.
     """
     target = Path(os.path.realpath(path))
+    if target.is_symlink():  # still: it leads to itself
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     if target.exists() and not target.is_file():
         target.write_text(text, encoding="utf-8", newline="\n")
         return
