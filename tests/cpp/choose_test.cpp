@@ -173,7 +173,8 @@ TEST_CASE("schedules tile within the extents") {
                 CHECK(walk.sharing.units == calls * (bytes_of(nest) / covered));
                 std::set<std::pair<std::int64_t, std::int64_t>> tiles;
                 LoopCounter at(walk);
-                for (std::int64_t k = 0; k < walk.sharing.units; ++k, at.next()) tiles.insert({at.unit().a_tile, at.unit().b_tile});
+                for (std::int64_t k = 0; k < walk.sharing.units; ++k, at.next())
+                    tiles.insert({at.unit().a_tile, at.unit().b_tile});
                 CHECK(static_cast<std::int64_t>(tiles.size()) == calls);
             }
         }
