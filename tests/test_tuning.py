@@ -300,10 +300,10 @@ def test_saved_by_a_link_to_a_pipe_and_not_over_a_protected_file(saved, tmp_path
     assert link.is_symlink()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with ThreadPoolExecutor(1) as pool:
-        text = pool.submit(pipe.read_text)
-        tuning.save(pipe)
-        assert json.loads(text.result()) == json.loads(path.read_text())
+    end = os.open(pipe, os.O_RDWR)  # so that nobody waits for the other side
+    tuning.save(pipe)
+    assert os.read(end, 1 << 16) == path.read_bytes()
+    os.close(end)
     assert pipe.is_fifo()
     circle = tmp_path / "circle"
     circle.symlink_to(circle)
@@ -322,6 +322,27 @@ def test_saved_by_a_link_to_a_pipe_and_not_over_a_protected_file(saved, tmp_path
         path.chmod(0o440)
         with pytest.raises(PermissionError):
             tuning.save(path)
+
+
+def test_a_private_file_is_private_while_it_is_saved(saved, monkeypatch):
+    path, _ = saved
+    path.chmod(0o600)
+    modes = []
+    monkeypatch.setattr(os, "fsync", lambda file: modes.append(stat.S_IMODE(os.fstat(file).st_mode)))
+    tuning.save(path)
+    assert modes == [0o600]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_saved_where_files_have_no_rights(saved, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    path, _ = saved
+    path.write_text("old")
+    monkeypatch.setattr(type(path), "chmod", refuse)
+    tuning.save(path)
+    assert tuning.load(path) == 1
 
 
 def narrow_panels(document):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from dnnmove._files import create, replace, target_of
 
 __all__ = ["load", "writing"]
 
@@ -28,19 +29,6 @@ def load(path: Path, dtype: np.dtype[Any] | None = None) -> npt.NDArray[Any]:
     if dtype is not None and array.dtype.kind == "V" and array.dtype.names is None and array.itemsize == dtype.itemsize:
         array = array.view(dtype)
     return np.asarray(array)
-
-
-def _create(part: Path, target: Path) -> None:
-    """Makes an empty file, with the rights that new files get; for us alone where it is to replace another."""
-    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if target.exists() else 0o666))
-
-
-def _replace(part: Path, target: Path) -> None:
-    """Moves a file into the place of another, whose rights it gets where the file system has such."""
-    if target.exists():
-        with contextlib.suppress(PermissionError):
-            part.chmod(target.stat().st_mode & 0o777)
-    os.replace(part, target)
 
 
 def _mapped(part: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -62,14 +50,10 @@ def writing(
     targets: list[Path], shapes: list[tuple[int, ...]], dtypes: list[np.dtype[Any]]
 ) -> Iterator[list[npt.NDArray[Any]]]:
     """Arrays to fill; the files take their names when all are full, and vanish where that fails."""
-    targets = [Path(os.path.realpath(target)) for target in targets]
+    targets = [target_of(target) for target in targets]
     for target in targets:
-        if target.is_symlink():  # still: it leads to itself
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(target))
         if target.exists() and not target.is_file():
             raise OSError(f"{target}: is no regular file")
-        if target.exists() and not os.access(target, os.W_OK):  # a rename would put it aside all the same
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
     parts: list[Path] = []
     try:
         arrays = []
@@ -77,7 +61,7 @@ def writing(
             part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
             parts.append(part)  # before it is there: a signal may come at any time
             try:
-                _create(part, target)
+                create(part, target)
                 arrays.append(_mapped(part, shape, dtype))
             except OSError as error:  # its path is one that nobody gave: people know the target
                 raise OSError(error.errno, error.strerror, str(target)) from None
@@ -86,7 +70,7 @@ def writing(
             if isinstance(array, np.memmap):
                 array.flush()
         while parts:
-            _replace(parts[0], targets[len(targets) - len(parts)])
+            replace(parts[0], targets[len(targets) - len(parts)])
             parts.pop(0)
     finally:
         for part in parts:
