@@ -157,8 +157,8 @@ inline void stream_rows_asking(const std::byte* src, std::byte* dst, std::int64_
 // A function of its own where nothing is asked for: beside other loops GCC keeps the variables of this one on the stack and in mask
 // registers. Vectors of a line are all loaded before the first of them is stored. (Zen 5, two threads, 5 to 14 MB in rows of 80 to
 // 256 bytes that begin 16 bytes behind a line, as NumPy's large arrays do, against one loop that asks where it is told to: AVX-512
-// 0.88 to 1.25 times as fast, nine cases 1.05; AVX2 0.97 to 1.08, nine cases 1.01, but with its loads first 0.8 to 0.95. Vectors of
-// 16 bytes 0.93 to 0.99: those keep the one loop.)
+// 0.88 to 1.25 times as fast, nine cases 1.05; AVX2 0.94 to 1.11, nine cases 1.01, but with its loads first 0.8 to 0.95. Vectors of
+// 16 bytes 0.89 to 0.99: those keep the one loop.)
 template <class Simd, int lines, std::size_t tail, bool asks>
 [[gnu::noinline]] void copy_short_rows(const std::byte* src, std::byte* dst, std::int64_t bytes, const KernelLoop& loop,
                                        bool prefetch, bool claim) {
