@@ -88,6 +88,10 @@ TEST_CASE("calls that break the contract are heard of") {
     kernels.fill(src.data(), dst.data(), kMaxFillBytes + 1, {0, 0, 0}, {0, 0, 0}, {});
     CHECK(heard == std::vector<std::string>{"fill: elements of 1 to kMaxFillBytes bytes"});
     heard.clear();
+    kernels.join_vectors({nullptr, nullptr, nullptr, 0, 0, 64, 1, 16}, nullptr, dst.data(), 0, 0, {});
+    CHECK(heard == std::vector<std::string>{"join_vectors: the records of a block at least",
+                                            "join_vectors: vectors end with their block"});
+    heard.clear();
     kernels.copy_rows(src.data(), dst.data(), 60, {0, 60, 60}, {.nontemporal = true, .next = src.data()});
     CHECK(heard == std::vector<std::string>{"copy_rows: what is asked for meanwhile: rows of the destination are whole lines"});
 }
@@ -98,6 +102,7 @@ TEST_CASE("what an instruction set lacks stays null") {
         const Kernels& kernels = checked_kernels(plain);
         CHECK((plain.split_records == nullptr) == (kernels.split_records == nullptr));
         CHECK((plain.join_records == nullptr) == (kernels.join_records == nullptr));
+        CHECK((plain.split_vectors == nullptr) == (kernels.split_vectors == nullptr));
         CHECK(kernels.isa == isa);
     }
 }

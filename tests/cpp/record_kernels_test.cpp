@@ -1,10 +1,15 @@
 // The kernels that take records apart and put them together, of the best instruction set alone: every mix of
 // widths, aligned and unaligned, against byte-by-byte copies; bytes around the destination stay.
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
 #include <vector>
 
+#include "guarded_source.hpp"
 #include "kernel_checks.hpp"
 #include "plan/exchange_table.hpp"
+#include "plan/record_vectors.hpp"
 
 namespace {
 
@@ -28,9 +33,11 @@ protected:
     void exchange(const std::vector<std::int64_t>& widths, bool split, const Shape& shape, KernelStores stores,
                   std::int64_t phase) {
         const auto table = dnnmove::build_exchange(widths, split, kernels_.exchange_bytes);
-        REQUIRE(table.has_value());
-        std::int64_t pitch = 0;
-        for (const std::int64_t width : widths) pitch += width;
+        const std::int64_t pitch = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+        const std::int64_t common = std::accumulate(widths.begin(), widths.end(), kernels_.exchange_bytes,
+                                                    [](std::int64_t a, std::int64_t b) { return std::gcd(a, b); });
+        REQUIRE(table.has_value() == (kernels_.exchange_bytes < 64 || pitch / common <= 4));  // only few lines
+        if (!table) return;
         const std::int64_t records = shape.blocks * table->records + (shape.half ? table->records / 2 : 0);
         std::vector<std::int64_t> starts;  // of the fields, apart from each other
         std::int64_t next = 0;
@@ -71,6 +78,77 @@ protected:
             }
         }
         count(room, "exchange", {split, phase, shape.blocks, shape.half, shape.rows, shape.table});
+    }
+
+    static std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& widths) {
+        std::vector<std::int64_t> places;
+        std::int64_t at = 0;
+        for (const std::int64_t width : widths) {
+            places.push_back(at);
+            at += width;
+        }
+        return places;
+    }
+
+    // Each field lies in an array of its own; `behind` records more of them are readable, then nothing is.
+    void join_vectors(const std::vector<std::int64_t>& widths, std::int64_t records, std::int64_t behind, KernelStores stores) {
+        const auto table = dnnmove::join_table(widths, kernels_);
+        const std::int64_t pitch = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+        REQUIRE(table.has_value() == (pitch <= dnnmove::RecordVectorTable::kMaxVectors * kernels_.record_bytes));
+        if (!table) return;
+        if (records < table->records) return;
+        std::vector<std::unique_ptr<GuardedSource>> fields;
+        std::vector<const std::byte*> srcs;
+        for (const std::int64_t width : widths) {
+            const std::int64_t bytes = (records + behind) * width;
+            fields.push_back(std::make_unique<GuardedSource>(bytes));
+            std::memcpy(fields.back()->data(), source_.data() + 97 * static_cast<std::int64_t>(fields.size()),
+                        static_cast<std::size_t>(bytes));
+            srcs.push_back(fields.back()->data());
+        }
+        for (const std::int64_t phase : {0, 17}) {
+            Room& room = cleared_room(phase);
+            kernels_.join_vectors(table->block(), srcs.data(), room.dst(), records, records + behind, stores);
+            const std::vector<std::int64_t> places = places_of(widths);
+            for (std::int64_t i = 0; i < records; ++i) {
+                for (std::size_t k = 0; k < widths.size(); ++k) {
+                    put(room, i * pitch + places[k], srcs[k] + i * widths[k], widths[k]);
+                }
+            }
+            count(room, "join vectors", {phase, records, behind});
+        }
+    }
+
+    // Of records with `gap` bytes between them, which end where nothing is readable any more, or `behind` records before.
+    void split_vectors(const std::vector<std::int64_t>& widths, std::int64_t gap, std::int64_t records, std::int64_t behind,
+                       KernelStores stores) {
+        const std::vector<std::int64_t> places = places_of(widths);
+        const std::int64_t span = places.back() + widths.back();
+        const std::int64_t pitch = span + gap;
+        const auto table = dnnmove::split_table(widths, places, pitch, kernels_);
+        REQUIRE(table.has_value());
+        const std::int64_t readable = (records + behind - 1) * pitch + span;
+        GuardedSource src(readable);
+        std::memcpy(src.data(), source_.data(), static_cast<std::size_t>(readable));
+        for (const std::int64_t room_behind : {0, 64}) {
+            Room& room = cleared_room(1);
+            std::vector<std::byte*> dsts;
+            std::int64_t at = 0;
+            for (const std::int64_t width : widths) {
+                dsts.push_back(room.dst() + at);
+                at += records * width + room_behind + 1;
+            }
+            kernels_.split_vectors(table->block(), src.data(), dsts.data(), records, readable, room_behind, stores);
+            for (std::size_t k = 0; k < widths.size(); ++k) {
+                const std::int64_t start = dsts[k] - room.dst();
+                for (std::int64_t i = 0; i < records; ++i) {
+                    put(room, start + i * widths[k], src.data() + i * pitch + places[k], widths[k]);
+                }
+                // Where there was room something may have been written.
+                put(room, start + records * widths[k], dsts[k] + records * widths[k], room_behind);
+            }
+            count(room, "split vectors", {gap, records, behind, room_behind});
+        }
     }
 
     // Records 2 to 20 of them; the fields lie one after the other, `k` bytes further apart each.
@@ -145,6 +223,63 @@ TEST_CASE_FIXTURE(RecordChecks, "fields and records are exchanged by tables") {
                             if (kernels_.exchange_bytes < 64) exchange(widths, split, {blocks, half, rows, true}, stores, 1);
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE_FIXTURE(RecordChecks, "records are joined vector by vector") {
+    for (const std::vector<std::int64_t>& widths : {std::vector<std::int64_t>{1, 1},
+                                                    {1, 2},
+                                                    {6, 7},
+                                                    {10, 6},
+                                                    {2, 3, 4},
+                                                    {5, 3, 9, 2, 17},
+                                                    {2, 1, 1, 2, 1, 2, 1, 1, 1, 1},
+                                                    {1, 1, 1, 2, 2, 2, 4, 4, 4, 8},
+                                                    {40, 1, 23},
+                                                    {33, 50, 7},
+                                                    std::vector<std::int64_t>(12, 1),
+                                                    std::vector<std::int64_t>(14, 4)}) {
+        CAPTURE(widths);
+        for (const std::int64_t records : {64, 65, 130, 511}) {
+            for (const std::int64_t behind : {0, 3, 64}) {
+                for (const KernelStores stores : cached_stores()) join_vectors(widths, records, behind, stores);
+            }
+        }
+    }
+}
+
+TEST_CASE("records are too long, or of too many fields, for vectors") {
+    const dnnmove::Kernels& kernels = dnnmove::kernels_for(dnnmove::best_isa());
+    // (A vector of 16 bytes has no more than 16 pieces.)
+    CHECK(dnnmove::join_table(std::vector<std::int64_t>(40, 1), kernels).has_value() == (kernels.record_bytes == 16));
+    CHECK_FALSE(dnnmove::join_table({300, 100}, kernels).has_value());
+    CHECK_FALSE(
+        dnnmove::split_table(std::vector<std::int64_t>(17, 1), std::vector<std::int64_t>(17, 0), 17, kernels).has_value());
+    CHECK_FALSE(dnnmove::split_table({60, 60}, {0, 60}, 120, kernels).has_value());
+    CHECK_FALSE(dnnmove::split_table({65, 1}, {0, 65}, 66, kernels).has_value());
+}
+
+TEST_CASE_FIXTURE(RecordChecks, "records are split vector by vector") {
+    if (kernels_.split_vectors == nullptr) {
+        MESSAGE("no kernel for this with this instruction set");
+        return;
+    }
+    for (const std::vector<std::int64_t>& widths : {std::vector<std::int64_t>{1, 1},
+                                                    {6, 7},
+                                                    {2, 3, 4},
+                                                    {20, 1, 12},
+                                                    {30, 1, 31},
+                                                    {2, 1, 1, 2, 1, 2, 1, 1, 1, 1},
+                                                    {1, 1, 1, 2, 2, 2, 4, 4, 4, 8},
+                                                    std::vector<std::int64_t>(16, 1)}) {
+        CAPTURE(widths);
+        for (const std::int64_t gap : {0, 1}) {
+            for (const std::int64_t records : {1, 2, 64, 65, 511}) {
+                for (const std::int64_t behind : {0, 1, 64}) {
+                    for (const KernelStores stores : cached_stores()) split_vectors(widths, gap, records, behind, stores);
                 }
             }
         }

@@ -3,6 +3,7 @@
 #include "kernels/entry.hpp"
 #include "kernels/exchange.hpp"
 #include "kernels/gather_choose.hpp"
+#include "kernels/record_vectors_vbmi.hpp"
 #include "kernels/simd_avx512.hpp"
 #include "kernels/tables.hpp"
 #include "kernels/transpose_packed.hpp"
@@ -22,6 +23,10 @@ const Kernels& avx512_vbmi_kernels() {
         kernels.gather_runs = entry<gather_runs_two_windows>;
         kernels.weave = entry<weave>;
         kernels.weave_bytes = kLine;
+        kernels.join_vectors = entry<join_vectors<WholeVectors>>;
+        kernels.split_vectors = entry<split_vectors>;
+        kernels.record_bytes = kLine;
+        kernels.piece_bytes = kLine;
         kernels.exchange = entry<exchange>;
         kernels.exchange_bytes = kLine;
         return kernels;

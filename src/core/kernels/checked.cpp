@@ -246,6 +246,37 @@ struct Checked {
             .that(dense && at - begin == block.pitch, "fields without gaps make a record");
         inner.join_records(block, srcs, dst, stores);
     }
+    static void join_vectors(const RecordVectors& block, const std::byte* const* srcs, std::byte* dst, std::int64_t records,
+                             std::int64_t readable, KernelStores stores) noexcept {
+        const std::int64_t bytes = block.records * block.pitch;
+        Check("join_vectors")
+            .that(!stores.nontemporal, "by ordinary stores")
+            .that(block.count >= 1 && records >= block.records, "the records of a block at least")
+            .that(readable >= records, "the fields of the records are readable")
+            .that(bytes >= inner.record_bytes, "a block is a vector at least");
+        std::int64_t end = 0;
+        for (std::int32_t v = 0; v < block.count; ++v) {
+            const RecordVector& vector = block.vectors[v];
+            Check("join_vectors")
+                .that(vector.pieces >= 1 && vector.pieces <= RecordVectors::kMaxPieces, "1 to kMaxPieces pieces of a vector")
+                .that(vector.offset >= 0 && vector.offset <= end, "vectors follow each other without gaps");
+            end = vector.offset + inner.record_bytes;
+        }
+        Check("join_vectors").that(end == bytes, "vectors end with their block");
+        inner.join_vectors(block, srcs, dst, records, readable, stores);
+    }
+    static void split_vectors(const RecordVectors& block, const std::byte* src, std::byte* const* dsts, std::int64_t records,
+                              std::int64_t readable, std::int64_t room, KernelStores stores) noexcept {
+        Check("split_vectors")
+            .that(!stores.nontemporal, "by ordinary stores")
+            .that(block.fields >= 1 && block.fields <= RecordVectors::kMaxFields, "1 to kMaxFields fields")
+            .that(records >= 0 && readable >= 0 && room >= 0, "nothing is negative");
+        for (std::int32_t f = 0; f < block.fields; ++f) {
+            Check("split_vectors")
+                .that(block.records * block.widths[f] <= block.piece_bytes, "a field's part of a block is a piece at most");
+        }
+        inner.split_vectors(block, src, dsts, records, readable, room, stores);
+    }
     static void stream(const std::byte* src, std::byte* dst, std::int64_t bytes) noexcept {
         Check("stream").that(bytes >= 0, "bytes are not negative");
         inner.stream(src, dst, bytes);
@@ -281,6 +312,8 @@ struct Checked {
         replace(all.exchange, exchange);
         replace(all.split_records, split_records);
         replace(all.join_records, join_records);
+        replace(all.join_vectors, join_vectors);
+        replace(all.split_vectors, split_vectors);
         replace(all.stream, stream);
         return all;
     }

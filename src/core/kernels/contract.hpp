@@ -122,6 +122,36 @@ struct ExchangeBlock {
     std::int64_t records;  // of a block: a power of two
 };
 
+// Bytes that a vector of records takes from one window of a field, or those that a field takes from records.
+struct alignas(64) RecordPiece {
+    static constexpr std::uint8_t kNone = 0x80;
+    std::uint8_t index[64];  // of every byte of the vector: which byte of the window it is, kNone where another piece has it
+    std::int32_t field;
+    std::int32_t offset;  // of the window, from where the field has its part of the block
+};
+
+// A vector of a block of records: where it begins, and how many consecutive pieces make it.
+struct RecordVector {
+    std::int32_t offset;
+    std::int32_t pieces;
+};
+
+// A block of short records, and where each vector of it, or each field's part, comes from. To join them: `vectors`, which cover
+// the block and nothing else. To split them: of every field one piece, of the `windows` vectors from the block's begin on.
+struct RecordVectors {
+    static constexpr std::int32_t kMaxPieces = 16;  // of a vector
+    static constexpr std::int32_t kMaxFields = 16;
+
+    const RecordVector* vectors;
+    const RecordPiece* pieces;  // of all vectors, one after the other
+    const std::int64_t* widths;  // of the fields, in bytes
+    std::int32_t fields;
+    std::int32_t count;  // of vectors
+    std::int64_t pitch;
+    std::int64_t records;  // of a block
+    std::int64_t piece_bytes;  // of the longest piece, rounded up to 16, 32 or 64
+};
+
 // A field of records: `width` bytes at `at` (from the base of the records' buffer) of every record, and
 // contiguous from `offset` on in its own buffer.
 struct RecordField {
@@ -299,6 +329,16 @@ struct Kernels {
     // storing every line of the destination once; at most kMaxRecordFields. Null where a vector is no line.
     void (*split_records)(const RecordBlock& block, const std::byte* src, std::byte* const* dsts) noexcept;
     void (*join_records)(const RecordBlock& block, const std::byte* const* srcs, std::byte* dst, KernelStores stores) noexcept;
+    // Makes `records` records, a block's at least, of their fields, whose first ones lie at `srcs`: by ordinary stores. `readable`
+    // records, those at least, have their fields there. prefetch: asks for the fields of the records behind them.
+    void (*join_vectors)(const RecordVectors& block, const std::byte* const* srcs, std::byte* dst, std::int64_t records,
+                         std::int64_t readable, KernelStores stores) noexcept;
+    // Deals `records` records out to their fields. `readable` bytes may be read from `src` on, and `room` bytes be written behind
+    // every field's last one. Null where no bytes of two vectors are picked at once.
+    void (*split_vectors)(const RecordVectors& block, const std::byte* src, std::byte* const* dsts, std::int64_t records,
+                          std::int64_t readable, std::int64_t room, KernelStores stores) noexcept;
+    std::int64_t record_bytes;  // of the vectors of records
+    std::int64_t piece_bytes;  // of the longest window
     // Copies `bytes` contiguous bytes with non-temporal stores; partial lines at the ends with ordinary ones.
     void (*stream)(const std::byte* src, std::byte* dst, std::int64_t bytes) noexcept;
     // Orders the non-temporal stores of this thread before its later stores.

@@ -13,7 +13,6 @@ namespace dnnmove {
 namespace {
 
 inline constexpr std::int64_t kExchangeAhead = 2048;  // bytes of all sources together
-inline constexpr std::int64_t kExchangeChunk = 8192;  // bytes of the records
 
 template <bool nontemporal>
 inline void put_exchanged(std::byte* to, __m512i vector, bool claim) {
@@ -33,7 +32,8 @@ struct ExchangeCursors {
 template <int count>
 struct FewExchanged {
     template <bool nontemporal>
-    static void run(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, std::int64_t ahead, bool claim) {
+    [[gnu::noinline]] static void run(const ExchangeBlock& block, const ExchangeCursors& at, std::int64_t blocks,
+                                      std::int64_t ahead, bool claim) {
         __m512i index[count][count - 1];
         const std::byte* from[count];
         std::byte* to[count];
@@ -64,71 +64,22 @@ struct FewExchanged {
     }
 };
 
-// One destination vector of every block, of `steps` steps: its indices stay in registers.
-template <int steps, bool nontemporal>
-inline void exchange_vector(const ExchangeStep* step, const ExchangeCursors& at, std::int32_t v, std::int64_t first,
-                            std::int64_t last, std::int64_t ahead, bool claim) {
-    __m512i index[steps];
-    const std::byte* from[steps + 1];
-    std::int64_t moves[steps + 1];
-    for (int s = 0; s <= steps; ++s) {
-        const std::int32_t source = s == 0 ? step->first : step[s - 1].second;
-        moves[s] = at.from_moves[source];
-        from[s] = at.from[source] + first * moves[s];
-        if (s < steps) index[s] = _mm512_load_si512(step[s].index);
-    }
-    std::byte* to = at.to[v] + first * at.to_moves[v];
-    for (std::int64_t i = first; i < last; ++i) {
-        if (ahead != 0) __builtin_prefetch(at.from[v] + i * at.from_moves[v] + ahead);
-        __m512i vector = _mm512_loadu_si512(from[0]);
-        from[0] += moves[0];
-#pragma GCC unroll 11
-        for (int s = 0; s < steps; ++s) {
-            vector = _mm512_permutex2var_epi8(vector, index[s], _mm512_loadu_si512(from[s + 1]));
-            from[s + 1] += moves[s + 1];
-        }
-        put_exchanged<nontemporal>(to, vector, claim);
-        to += at.to_moves[v];
-    }
-}
-
-// Any number of vectors, one after the other over as many blocks as stay in the first-level cache.
-struct ManyExchanged {
-    template <bool nontemporal>
-    static void run(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, std::int64_t ahead, bool claim) {
-        const std::int64_t chunk = kExchangeChunk / (64 * block.count) + 1;
-        if (ahead != 0) ahead += chunk * 64 * block.count;
-        for (std::int64_t first = 0; first < blocks; first += chunk) {
-            const std::int64_t last = first + chunk < blocks ? first + chunk : blocks;
-            const ExchangeStep* step = block.steps;
-            for (std::int32_t v = 0; v < block.count; ++v) {
-                const std::int32_t count = block.destinations[v].steps;
-                with_number_to<ExchangeBlock::kMaxSteps>(
-                    count, [&]<int steps>() { exchange_vector<steps, nontemporal>(step, at, v, first, last, ahead, claim); });
-                step += count;
-            }
-        }
-    }
-};
-
-template <class Run>
-inline void run_exchange(const ExchangeBlock& block, ExchangeCursors& at, std::int64_t blocks, KernelStores stores) {
+template <int count>
+inline void run_exchange(const ExchangeBlock& block, const ExchangeCursors& at, std::int64_t blocks, KernelStores stores) {
     std::int64_t total = 0;
     for (std::int32_t v = 0; v < block.count; ++v) total = total > at.from_moves[v] ? total : at.from_moves[v];
     // Sources that move by little are many: each is asked for less far ahead.
     const std::int64_t ahead = !stores.prefetch ? 0 : kExchangeAhead * total / (64 * block.count);
     if (stores.nontemporal) {
-        Run::template run<true>(block, at, blocks, ahead, false);
+        FewExchanged<count>::template run<true>(block, at, blocks, ahead, false);
     } else {
-        Run::template run<false>(block, at, blocks, ahead, stores.claim);
+        FewExchanged<count>::template run<false>(block, at, blocks, ahead, stores.claim);
     }
 }
 
 void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
               const KernelLoop& rows, KernelStores stores) noexcept {
     ExchangeCursors at;
-    std::int32_t all = 0;
-    bool dense = true;
     for (std::int32_t v = 0; v < block.count; ++v) {
         const ExchangeVector& source = block.sources[v];
         const ExchangeVector& destination = block.destinations[v];
@@ -136,16 +87,9 @@ void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byt
         at.from_moves[v] = block.src_moves[source.buffer];
         at.to[v] = dsts[destination.buffer] + destination.offset;
         at.to_moves[v] = block.dst_moves[destination.buffer];
-        for (std::int32_t s = 0; s < destination.steps; ++s) {
-            dense = dense && block.steps[all + s].first == s && block.steps[all + s].second == s + 1;
-        }
-        dense = dense && destination.steps == block.count - 1;
-        all += destination.steps;
     }
     const auto run = [&](std::int64_t blocks, KernelStores how) {
-        const auto run_few = [&]<int count>() { run_exchange<FewExchanged<count>>(block, at, blocks, how); };
-        if (dense && with_number<2, 3, 4>(block.count, run_few)) return;
-        run_exchange<ManyExchanged>(block, at, blocks, how);
+        with_number<2, 3, 4>(block.count, [&]<int count>() { run_exchange<count>(block, at, blocks, how); });
     };
     // Moves on by so many records and bytes.
     const auto move = [&](std::int64_t by, std::int64_t src, std::int64_t dst) {

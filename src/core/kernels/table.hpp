@@ -9,6 +9,7 @@
 #include "kernels/fill.hpp"
 #include "kernels/gather_one_window.hpp"
 #include "kernels/lines.hpp"
+#include "kernels/record_vectors.hpp"
 #include "kernels/repeat.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/strips.hpp"
@@ -62,6 +63,9 @@ constexpr Kernels make_table(Isa isa) {
         table.split_records = entry<split_records<Simd>>;
         table.join_records = entry<join_records<Simd>>;
     }
+    table.join_vectors = entry<join_vectors<LaneVectors<Lanes>>>;
+    table.record_bytes = Lanes::kBytes;
+    table.piece_bytes = LaneVectors<Lanes>::kWindow;
     table.stream = entry<stream<Simd>>;
     table.fence = fence<Simd>;
     return table;

@@ -73,7 +73,8 @@ bool fits_exchange(std::int64_t vectors, std::int64_t elements, std::int64_t vec
 
 double exchange_cycles(std::int64_t vectors, std::int64_t steps, std::int64_t vector_bytes) {
     const double lines = static_cast<double>(vectors * vector_bytes) / kLine;
-    const double per_step = vector_bytes == kLine ? 2.2 : few_vectors(vectors, vector_bytes) ? 0.42 : 1.2;
+    if (vector_bytes == kLine) return 4.5 + 0.3 * static_cast<double>(steps) / lines;
+    const double per_step = few_vectors(vectors, vector_bytes) ? 0.42 : 1.2;
     return 1.5 + per_step * static_cast<double>(steps) / lines;
 }
 
@@ -89,7 +90,8 @@ std::optional<ExchangeTable> build_exchange(const std::vector<std::int64_t>& wid
     table.records = vector_bytes / common;
     table.vector_bytes = vector_bytes;
     const std::int64_t count = pitch / common;
-    if (count < 2 || count > ExchangeBlock::kMaxVectors) return std::nullopt;
+    const bool lines = vector_bytes == kLine;
+    if (count < 2 || count > (lines ? ExchangeBlock::few_vectors(kLine) : ExchangeBlock::kMaxVectors)) return std::nullopt;
 
     auto& fields = split ? table.destinations : table.sources;
     auto& records = split ? table.sources : table.destinations;
@@ -102,7 +104,6 @@ std::optional<ExchangeTable> build_exchange(const std::vector<std::int64_t>& wid
     for (std::int64_t k = 0; k < count; ++k) records.push_back({0, static_cast<std::int32_t>(k * vector_bytes)});
     (split ? table.src_moves : table.dst_moves).push_back(pitch * table.records);
 
-    const bool lines = vector_bytes == kLine;
     const std::vector<std::int64_t> from = origins(widths, pitch, table.records, split);
     for (std::int64_t vector = 0; vector < count; ++vector) {
         const std::int64_t* first = from.data() + vector * vector_bytes;
@@ -114,7 +115,6 @@ std::optional<ExchangeTable> build_exchange(const std::vector<std::int64_t>& wid
             for (std::int64_t byte = 0; byte < vector_bytes; ++byte) windows.push_back(first[byte] / vector_bytes);
             std::sort(windows.begin(), windows.end());
             windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
-            if (lines && windows.size() == 1) windows.push_back(windows[0] > 0 ? windows[0] - 1 : 1);
         }
         const std::size_t steps = windows.size() - (lines ? 1 : 0);
         if (steps > ExchangeBlock::kMaxSteps || table.steps.size() + steps > kMaxSteps) return std::nullopt;

@@ -2,7 +2,6 @@
 #include "plan/records.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -40,7 +39,13 @@ constexpr double kGatheredCycles = 0.65;
 constexpr double kShortStripCycles = 1.5;
 // Of fields that go past the caches by way of a stage, or of which each gather reads all records.
 constexpr double kStreamedStripCycles = 2;
-constexpr double kNever = std::numeric_limits<double>::max();
+// Of a record all of whose fields are equal, as one transpose, with vectors of a line and shorter ones; and of any other one,
+// for each byte. (Zen 5, 1.5 MB, 40 sets of 5 to 16 equal fields and 40 of mixed ones.)
+constexpr double kWholeCycles = 1.7;
+constexpr double kShortWholeCycles = 2.8;
+constexpr double kWholeByteCycles = 0.09;
+constexpr double kGroupedByteCycles = 0.055;
+constexpr double kStagedByteCycles = 0.135;  // joined in a stage, beyond the caches
 constexpr std::int64_t kFieldRunBytes = 1024;  // worth writing of one field before the next
 
 // Is this the nest of a field: split off records, or joined to some?
@@ -62,15 +67,6 @@ bool same_records(const Transfer& a, const Transfer& b, bool split) {
     const Loop& y = b.nest.loops[0];
     return x.extent == y.extent &&
            (split ? a.src == b.src && x.src_stride == y.src_stride : a.dst == b.dst && x.dst_stride == y.dst_stride);
-}
-
-// Cycles per line of a register transpose, much as plan/tile_cycles.cpp reckons those of whole nests.
-double transpose_cycles(std::int64_t width, std::int64_t count, const Kernels& kernels) {
-    const std::int64_t side = kernels.vector_bytes / width;
-    double per_vector = width <= 2 ? 4.0 : 2.5;
-    for (std::int64_t w = width; w < 16; w *= 2) per_vector += 0.7;
-    const double fill = static_cast<double>(count) / static_cast<double>((count + side - 1) / side * side);
-    return per_vector / fill * static_cast<double>(kLine / kernels.vector_bytes);
 }
 
 // Whether fields move by whole lines. Split ones do not in the caches, where many short runs of stores are slower than the
@@ -96,21 +92,25 @@ double group_cycles(std::int64_t width, std::int64_t count, bool split, const Ke
     return kGroupCycles + static_cast<double>(bytes) / (8 + kernels.vector_bytes / 4);
 }
 
-// The same as transpose_cycles, of fields that move group by group.
+// Of a record whose fields move group by group.
 double grouped_cycles(const std::vector<std::int64_t>& widths, const std::vector<Records::Group>& groups, std::int64_t pitch,
                       bool split, bool streams, const Kernels& kernels) {
-    const double strip = streams                   ? kStreamedStripCycles
+    if (groups.size() == 1 && groups[0].method == Records::Method::transpose) {
+        const double record = kernels.vector_bytes == kLine ? kWholeCycles : kShortWholeCycles;
+        return record + kWholeByteCycles * static_cast<double>(pitch);
+    }
+    const double strip = split && streams          ? kStreamedStripCycles
                          : pitch > kGatheredRecord ? kStripCycles
                          : split                   ? kGatheredCycles
                                                    : kShortStripCycles;
-    double cycles = 0;  // of a record
+    double cycles = 0;
     for (const Records::Group& group : groups) {
         const auto count = static_cast<std::int64_t>(group.count);
         const std::int64_t width = widths[group.first];
         cycles += group.method == Records::Method::transpose ? group_cycles(width, count, split, kernels)
                                                              : strip_cycles(strip, width, count, kernels);
     }
-    return cycles * kLine / static_cast<double>(pitch);
+    return cycles;
 }
 
 }  // namespace
@@ -192,13 +192,13 @@ bool Records::as_well_apart() const {
     constexpr std::size_t kFewGathers = 7;
     const bool strips = std::all_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.method == Method::strips; });
     if (strips) return pitch_ <= kGatheredRecord || (stages_ && fields_.size() == 2);
-    const Method first = groups_[0].method;
-    const bool all_at_once = first == Method::exchange || first == Method::lines;
+    const bool all_at_once = by_blocks() || groups_[0].method == Method::lines;
     return split_ && !streams_ && !all_at_once && pitch_ <= kGatheredRecord && fields_.size() <= kFewGathers;
 }
 
 std::size_t Records::memory() const {
-    return sizeof *this + heap_bytes(fields_) + heap_bytes(groups_) + heap_bytes(rows_) + exchange_.memory();
+    return sizeof *this + heap_bytes(fields_) + heap_bytes(groups_) + heap_bytes(rows_) + exchange_.memory() +
+           vectors_.memory();
 }
 
 bool Records::dense() const {
@@ -211,69 +211,88 @@ bool Records::dense() const {
 }
 
 void Records::plan(const PlanContext& context) {
-    const Kernels& kernels = *context.kernels;
-    kernels_ = &kernels;
+    kernels_ = context.kernels;
     prefetch_ = streams_ || records_ * pitch_ > kNearRecordBytes;
     claims_ = context.claims && !streams_;
     std::vector<std::int64_t> widths;
-    std::int64_t common = kLine;
-    std::int64_t total = 0;
-    for (const Field& field : fields_) {
-        widths.push_back(field.width);
-        common = std::gcd(common, field.width);
-        total += field.width;
-    }
-    // Runs of equal, consecutive fields of a vector element's size are transposed, where that takes less.
+    for (const Field& field : fields_) widths.push_back(field.width);
+    group_fields(widths);
+    choose_method(widths);
+    choose_slabs(widths);
+    rows_.shrink_to_fit();
+    groups_.shrink_to_fit();
+    fields_.shrink_to_fit();
+}
+
+// Runs of equal, consecutive fields of a vector element's size are transposed, where that takes less.
+void Records::group_fields(const std::vector<std::int64_t>& widths) {
     const double strip = split_ && streams_ ? kStreamedStripCycles : kStripCycles;
     for (std::size_t k = 0; k < fields_.size();) {
-        const std::int64_t width = fields_[k].width;
+        const std::int64_t width = widths[k];
         std::size_t end = k + 1;
-        while (end < fields_.size() && end - k < kMaxGroup && fields_[end].width == width &&
+        while (end < fields_.size() && end - k < kMaxGroup && widths[end] == width &&
                fields_[end].at == fields_[end - 1].at + width) {
             ++end;
         }
         const auto equal = static_cast<std::int64_t>(end - k);
         const bool rows = equal > 1 && width <= 16 && power_of_two(width) &&
-                          group_cycles(width, equal, split_, kernels) < strip_cycles(strip, width, equal, kernels);
+                          group_cycles(width, equal, split_, *kernels_) < strip_cycles(strip, width, equal, *kernels_);
         groups_.push_back({rows ? Method::transpose : Method::strips, k, end - k});
         k = end;
     }
+}
+
+// All fields at once instead of group by group, where that takes less.
+void Records::choose_method(const std::vector<std::int64_t>& widths) {
+    const Kernels& kernels = *kernels_;
     const auto count = static_cast<std::int64_t>(fields_.size());
-    if (total < kWideField * count && dense()) {
-        auto table = build_exchange(widths, split_, kernels.exchange_bytes);
-        const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
-        double others = whole ? transpose_cycles(widths[0], count, kernels) : kNever;
-        if (!whole && kernels.exchange_bytes < kLine)
-            others = grouped_cycles(widths, groups_, pitch_, split_, streams_, kernels);
-        if (table && records_ >= table->records && others >= table->cycles_per_line() * costs_of(kernels).exchange) {
-            exchange_ = std::move(*table);
-            groups_ = {{Method::exchange, 0, fields_.size()}};
-        }
+    const std::int64_t total = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+    const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
+    double cycles = grouped_cycles(widths, groups_, pitch_, split_, streams_, kernels);
+    auto exchange = total < kWideField * count && dense() ? build_exchange(widths, split_, kernels.exchange_bytes)
+                                                          : std::nullopt;
+    const double lines = static_cast<double>(pitch_) / kLine;
+    const double exchanged = exchange ? exchange->cycles_per_line() * costs_of(kernels).exchange * lines : cycles;
+    if (exchange && records_ >= exchange->records && exchanged <= cycles) {
+        exchange_ = std::move(*exchange);
+        groups_ = {{Method::exchange, 0, fields_.size()}};
+        cycles = exchanged;
+    } else if (!whole) {
+        cycles += (!split_ && streams_ ? kStagedByteCycles : kGroupedByteCycles) * static_cast<double>(pitch_);
+    }
+    std::vector<std::int64_t> places;
+    for (const Field& field : fields_) places.push_back(field.at - fields_[0].at);
+    auto vectors = split_ ? split_table(widths, places, pitch_, kernels) : join_table(widths, kernels);
+    if (vectors && records_ >= vectors->records && vectors->cycles < cycles) {
+        vectors_ = std::move(*vectors);
+        groups_ = {{Method::vectors, 0, fields_.size()}};
     }
     if (moves_by_lines(total, count, split_, streams_, kernels) &&
         !(groups_[0].method == Method::exchange && exchange_.few())) {
         groups_ = {{Method::lines, 0, fields_.size()}};
-        exchange_ = {};
     }
-    // Slabs of whole lines of every field, and as much of each as is worth writing at a time.
+    if (groups_[0].method != Method::exchange) exchange_ = {};
+    if (groups_[0].method != Method::vectors) vectors_ = {};
+}
+
+// Whole lines of every field, and as much of each as is worth writing at a time.
+void Records::choose_slabs(const std::vector<std::int64_t>& widths) {
+    std::int64_t common = kLine;
+    for (const std::int64_t width : widths) common = std::gcd(common, width);
     const std::int64_t lines = kLine / common;
     const std::int64_t narrowest = *std::min_element(widths.begin(), widths.end());
-    const bool exchanges = groups_[0].method == Method::exchange;
     const bool by_lines = groups_[0].method == Method::lines;
-    stages_ = !split_ && streams_ && !exchanges && !by_lines && 4 * pitch_ <= kStageBytes;
+    stages_ = !split_ && streams_ && !by_blocks() && !by_lines && 4 * pitch_ <= kStageBytes;
     const std::int64_t wanted = std::max(kSlabBytes / pitch_, by_lines ? 0 : kFieldRunBytes / narrowest);
     const std::int64_t most = stages_ ? kStageBytes : kMaxSlabBytes;
     slab_ = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, most / pitch_));
     if (slab_ > lines) slab_ -= slab_ % lines;
     slab_ = std::min(slab_, records_);
-    units_ = exchanges ? std::max<std::int64_t>(1, records_ / slab_) : (records_ + slab_ - 1) / slab_;
+    units_ = by_blocks() ? std::max<std::int64_t>(1, records_ / slab_) : (records_ + slab_ - 1) / slab_;
     for (const Group& group : groups_) {
         if (group.method != Method::transpose || !rows_.empty()) continue;
         for (std::int64_t k = 0; k < std::min(slab_, kMaxPanelRows) + kLine; ++k) rows_.push_back(k * pitch_);
     }
-    rows_.shrink_to_fit();
-    groups_.shrink_to_fit();
-    fields_.shrink_to_fit();
 }
 
 std::string Records::describe() const {
@@ -284,7 +303,8 @@ std::string Records::describe() const {
             (streams_ ? "non-temporal" : "cached");
     for (const Group& group : groups_) {
         const Field& first = fields_[group.first];
-        const char* method = group.method == Method::exchange    ? "transpose in registers"
+        const char* method = group.method == Method::vectors     ? "whole records of"
+                             : group.method == Method::exchange  ? "transpose in registers"
                              : group.method == Method::lines     ? "whole lines of"
                              : group.method == Method::transpose ? "transpose"
                                                                  : "narrow rows";

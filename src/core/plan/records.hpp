@@ -14,6 +14,7 @@
 
 #include "plan/exchange_table.hpp"
 #include "plan/problem.hpp"
+#include "plan/record_vectors.hpp"
 #include "plan/shares.hpp"
 #include "plan/transfer.hpp"
 
@@ -44,9 +45,9 @@ public:
     std::string describe() const;
 
     using Field = RecordField;
-    // How consecutive fields move: all at once, by an exchange or by whole lines; equal ones as rows of a
-    // register transpose; or one by one as strips of bytes.
-    enum class Method { exchange, lines, transpose, strips };
+    // How consecutive fields move: all at once, by vectors of whole records, by an exchange or by whole lines; equal ones as
+    // rows of a register transpose; or one by one as strips of bytes.
+    enum class Method { vectors, exchange, lines, transpose, strips };
     struct Group {
         Method method;
         std::size_t first;
@@ -69,10 +70,17 @@ private:
     static constexpr std::int64_t kMaxPanelRows = 512;  // records in one transpose
 
     void plan(const PlanContext& context);
+    void group_fields(const std::vector<std::int64_t>& widths);
+    void choose_method(const std::vector<std::int64_t>& widths);
+    void choose_slabs(const std::vector<std::int64_t>& widths);
+    // Do all fields move at once, in blocks of some records, the last of which repeats part of the one before it?
+    bool by_blocks() const { return groups_[0].method == Method::vectors || groups_[0].method == Method::exchange; }
     bool dense() const;  // no gaps within and between the records
     bool as_well_apart() const;  // what was planned is not faster than a copy of each field by itself
     void move_lines(const Slab& slab) const noexcept;
     void exchange_slab(const Slab& slab) const noexcept;
+    void join_vectors(const Slab& slab) const noexcept;
+    void split_vectors(const Slab& slab) const noexcept;
     void split_slab(const Slab& slab) const noexcept;
     template <class Done>
     void join_slab(const Slab& slab, std::byte* to, Done done) const noexcept;
@@ -97,6 +105,7 @@ private:
     std::vector<Field> fields_;  // in the order of the record
     std::vector<Group> groups_;
     ExchangeTable exchange_;
+    RecordVectorTable vectors_;
     std::vector<std::int64_t> rows_;  // offsets of a slab's records, for transposes
 };
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kFieldFlushBytes = 4 * 1024;     // of a field, collected before they are streamed
 constexpr std::int64_t kExchangedBytes = 8 * 1024;
+constexpr std::int64_t kVectorStageBytes = 4 * 1024;  // of records, collected before they are streamed
 constexpr std::int64_t kWideRow = 64;            // a strip's row may be written as so many bytes
 constexpr std::int64_t kPanelBytes = 512;          // of a field, per pass over the records
 constexpr std::int64_t kStreamedPanelBytes = 256;
@@ -34,12 +35,14 @@ void Records::run(const std::byte* const* srcs, std::byte* const* dsts, std::int
     if (groups_[0].method == Method::lines) {
         return move_lines({srcs, dsts, begin * slab_, std::min(end * slab_, records_) - begin * slab_});
     }
-    const bool exchanges = groups_[0].method == Method::exchange;
+    const Method method = groups_[0].method;
     for (std::int64_t unit = begin; unit < end; ++unit) {
         const std::int64_t from = unit * slab_;
-        const std::int64_t to = exchanges && unit + 1 == units_ ? records_ : std::min(from + slab_, records_);
+        const std::int64_t to = by_blocks() && unit + 1 == units_ ? records_ : std::min(from + slab_, records_);
         const Slab slab{srcs, dsts, from, to - from};
-        if (exchanges) {
+        if (method == Method::vectors) {
+            split_ ? split_vectors(slab) : join_vectors(slab);
+        } else if (method == Method::exchange) {
             exchange_slab(slab);
         } else if (split_) {
             split_slab(slab);
@@ -111,6 +114,63 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
     if (slab.count % block != 0) {  // again, some of the records
         place(slab.begin + slab.count - block);
         kernels_->exchange(exchange_.block(), from, to, block, kOnce, KernelStores{});
+    }
+}
+
+void Records::join_vectors(const Slab& slab) const noexcept {
+    const RecordVectors block = vectors_.block();
+    std::byte* to = slab.dsts[buffer_] + fields_[0].at + slab.begin * pitch_;
+    const std::byte* from[RecordVectorTable::kMaxFields];
+    for (std::size_t k = 0; k < fields_.size(); ++k) {
+        from[k] = slab.srcs[fields_[k].buffer] + fields_[k].offset + slab.begin * fields_[k].width;
+    }
+    const KernelStores stores{.prefetch = streams_, .claim = claims_};
+    std::int64_t readable = records_ - slab.begin;
+    if (!streams_) return kernels_->join_vectors(block, from, to, slab.count, readable, stores);
+    LineStage<kVectorStageBytes + 2 * RecordVectorTable::kMaxBytes> stage(*kernels_);
+    const std::int64_t most = std::max(block.records, kVectorStageBytes / pitch_ / block.records * block.records);
+    for (std::int64_t done = 0; done < slab.count;) {
+        const std::int64_t left = slab.count - done;
+        const std::int64_t now = left < most + block.records ? left : most;  // no rest of less than a block
+        kernels_->join_vectors(block, from, stage.place(to + done * pitch_), now, readable - done, stores);
+        stage.add(now * pitch_);
+        for (std::size_t k = 0; k < fields_.size(); ++k) from[k] += now * fields_[k].width;
+        done += now;
+        if (done == slab.count) break;
+        stage.send_lines(
+            [&](const std::byte* made, std::byte* lines, std::int64_t bytes) { kernels_->stream(made, lines, bytes); });
+    }
+    stage.finish();
+}
+
+void Records::split_vectors(const Slab& slab) const noexcept {
+    const RecordVectors block = vectors_.block();
+    const std::byte* from = slab.srcs[buffer_] + fields_[0].at + slab.begin * pitch_;
+    const std::int64_t span = fields_.back().at + fields_.back().width - fields_[0].at;
+    const std::int64_t readable = (records_ - slab.begin - 1) * pitch_ + span;
+    std::byte* to[RecordVectors::kMaxFields];
+    for (std::size_t k = 0; k < fields_.size(); ++k) {
+        to[k] = slab.dsts[fields_[k].buffer] + fields_[k].offset + slab.begin * fields_[k].width;
+    }
+    const KernelStores stores{.prefetch = streams_};
+    if (!streams_) return kernels_->split_vectors(block, from, to, slab.count, readable, 0, stores);
+    alignas(kLine) std::byte stage[kVectorStageBytes + 3 * kLine * (RecordVectors::kMaxFields + 1)];
+    const std::int64_t most = std::max<std::int64_t>(1, kVectorStageBytes / pitch_);
+    for (std::int64_t done = 0; done < slab.count; done += most) {
+        const std::int64_t now = std::min(most, slab.count - done);
+        std::byte* staged[RecordVectors::kMaxFields];
+        std::byte* free = stage;
+        for (std::size_t k = 0; k < fields_.size(); ++k) {
+            staged[k] = free + into_line(to[k]);
+            free += 3 * kLine + now * fields_[k].width;  // and room for what a vector writes behind it
+            free -= into_line(free);
+        }
+        kernels_->split_vectors(block, from + done * pitch_, staged, now, readable - done * pitch_, kLine, stores);
+        for (std::size_t k = 0; k < fields_.size(); ++k) {
+            const std::int64_t bytes = now * fields_[k].width;
+            kernels_->stream(staged[k], to[k], bytes);
+            to[k] += bytes;
+        }
     }
 }
 

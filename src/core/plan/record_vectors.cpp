@@ -1,0 +1,140 @@
+// Builds the tables by which short records are joined and split, vector by vector.
+#include "plan/record_vectors.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "runtime/heap_bytes.hpp"
+
+namespace dnnmove {
+namespace {
+
+constexpr std::int64_t kMaxVectors = RecordVectorTable::kMaxVectors;
+constexpr double kWorthAnother = 0.02;   // of the vectors' bytes, used
+// Cycles of a vector, whatever makes it, and of each of its pieces, by whole vectors and by lanes; of each piece more than so
+// many, besides. (Zen 5, 1.5 MB, 40 sets of 2 to 16 mixed fields and 40 of equal ones, two cores: `concat` and `variadic_split`.)
+constexpr double kVectorCycles = 5.3;
+constexpr double kPieceCycles = 0.8;
+constexpr double kLanesCycles = 1.5;
+constexpr double kLanesPieceCycles = 1.05;
+constexpr std::int64_t kEasyPieces = 10;
+constexpr double kManyPieceCycles = 0.5;
+constexpr double kLanesManyPieceCycles = 1;
+// Of records split off: of a field's part of a block, stored as so many bytes, and of every byte of a record.
+double store_cycles(std::int64_t bytes) { return bytes == 16 ? 1.2 : bytes == 32 ? 1.5 : 2.1; }
+constexpr double kSplitByteCycles = 0.075;
+
+double vector_cycles(std::int64_t pieces, const Kernels& kernels) {
+    const auto all = static_cast<double>(pieces);
+    const auto many = static_cast<double>(std::max<std::int64_t>(0, pieces - kEasyPieces));
+    if (kernels.piece_bytes == kLine) return kVectorCycles + kPieceCycles * all + kManyPieceCycles * many;
+    return kLanesCycles + kLanesPieceCycles * all + kLanesManyPieceCycles * many;
+}
+
+std::int64_t rounded(std::int64_t bytes) { return bytes <= 16 ? 16 : bytes <= 32 ? 32 : 64; }
+
+// How many records make a block, of a vector at least, whose vectors overlap least, and stay on lines where they did.
+std::int64_t records_of_block(std::int64_t pitch, std::int64_t vector_bytes) {
+    std::int64_t best = (vector_bytes + pitch - 1) / pitch;
+    double most = 0;
+    for (std::int64_t vectors = 1; vectors <= kMaxVectors; ++vectors) {
+        const std::int64_t records = vectors * vector_bytes / pitch;
+        if (records * pitch < vector_bytes) continue;
+        const double used = static_cast<double>(records * pitch) / static_cast<double>(vectors * vector_bytes);
+        if (used < most + kWorthAnother) continue;
+        most = used;
+        best = records;
+    }
+    return best;
+}
+
+// Appends the pieces of a field, which lies at `place` in every record, to the vector that begins at `begin` of the block: each
+// of at most `most` bytes of the field.
+void append_pieces(std::vector<RecordPiece>& pieces, std::int32_t field, std::int64_t width, std::int64_t place,
+                   std::int64_t pitch, std::int64_t begin, std::int64_t vector_bytes, std::int64_t most) {
+    RecordPiece* piece = nullptr;
+    for (std::int64_t byte = 0; byte < vector_bytes; ++byte) {
+        const std::int64_t in_record = (begin + byte) % pitch - place;
+        if (in_record < 0 || in_record >= width) continue;
+        const std::int64_t from = (begin + byte) / pitch * width + in_record;  // of the field's part of the block
+        if (piece == nullptr || from >= piece->offset + most) {
+            piece = &pieces.emplace_back();
+            std::memset(piece->index, RecordPiece::kNone, sizeof piece->index);
+            piece->field = field;
+            piece->offset = static_cast<std::int32_t>(from);
+        }
+        piece->index[byte] = static_cast<std::uint8_t>(from - piece->offset);
+    }
+}
+
+}  // namespace
+
+std::size_t RecordVectorTable::memory() const { return heap_bytes(vectors) + heap_bytes(pieces) + heap_bytes(widths); }
+
+std::optional<RecordVectorTable> join_table(const std::vector<std::int64_t>& widths, const Kernels& kernels) {
+    RecordVectorTable table;
+    table.widths = widths;
+    table.pitch = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+    const std::int64_t vector_bytes = kernels.record_bytes;
+    if (table.pitch > kMaxVectors * vector_bytes) return std::nullopt;
+    table.records = records_of_block(table.pitch, vector_bytes);
+    const std::int64_t bytes = table.records * table.pitch;
+    double cycles = 0;
+    std::int64_t longest = 0;
+    for (std::int64_t begin = 0; begin < bytes; begin += vector_bytes) {
+        const std::int64_t at = std::min(begin, bytes - vector_bytes);  // the last one ends with the block
+        const std::size_t before = table.pieces.size();
+        std::int64_t place = 0;
+        for (std::size_t field = 0; field < widths.size(); ++field) {
+            append_pieces(table.pieces, static_cast<std::int32_t>(field), widths[field], place, table.pitch, at, vector_bytes,
+                          kernels.piece_bytes);
+            place += widths[field];
+        }
+        const std::size_t pieces = table.pieces.size() - before;
+        if (pieces > RecordVectors::kMaxPieces) return std::nullopt;
+        table.vectors.push_back({static_cast<std::int32_t>(at), static_cast<std::int32_t>(pieces)});
+        cycles += vector_cycles(static_cast<std::int64_t>(pieces), kernels);
+    }
+    for (const RecordPiece& piece : table.pieces) {
+        for (const std::uint8_t byte : piece.index) {
+            if (byte != RecordPiece::kNone) longest = std::max(longest, std::int64_t{byte} + 1);
+        }
+    }
+    table.piece_bytes = rounded(longest);
+    table.cycles = cycles / static_cast<double>(table.records);
+    return table;
+}
+
+std::optional<RecordVectorTable> split_table(const std::vector<std::int64_t>& widths, const std::vector<std::int64_t>& places,
+                                             std::int64_t pitch, const Kernels& kernels) {
+    constexpr std::int64_t kWindows = 2 * kLine;
+    if (kernels.split_vectors == nullptr || widths.size() > RecordVectors::kMaxFields) return std::nullopt;
+    RecordVectorTable table;
+    table.widths = widths;
+    table.pitch = pitch;
+    const std::int64_t widest = *std::max_element(widths.begin(), widths.end());
+    const std::int64_t record = places.back() + widths.back();
+    for (const std::int64_t most : {16, 32, 64}) {
+        if (widest > most || record > kWindows) continue;
+        const std::int64_t records = std::min(most / widest, (kWindows - record) / pitch + 1);
+        const double cycles = store_cycles(most) * static_cast<double>(widths.size()) / static_cast<double>(records);
+        if (table.records != 0 && cycles >= table.cycles) continue;
+        table.records = records;
+        table.piece_bytes = most;
+        table.cycles = cycles;
+    }
+    if (table.records < 2) return std::nullopt;
+    table.cycles += kSplitByteCycles * static_cast<double>(pitch);
+    for (std::size_t field = 0; field < widths.size(); ++field) {
+        RecordPiece& piece = table.pieces.emplace_back();
+        piece.field = static_cast<std::int32_t>(field);
+        for (std::int64_t k = 0; k < table.records * widths[field]; ++k) {
+            piece.index[k] = static_cast<std::uint8_t>(k / widths[field] * pitch + places[field] + k % widths[field]);
+        }
+    }
+    return table;
+}
+
+}  // namespace dnnmove
