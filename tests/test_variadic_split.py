@@ -197,6 +197,24 @@ def test_narrow_parts_into_outputs_of_different_strides():
     assert not wide[:, 3:].any()
 
 
+@pytest.mark.parametrize("frames", [300, 3_000_000], ids=["cached", "far"])
+@pytest.mark.parametrize("hop", [4, 19, 20])
+def test_narrow_parts_of_records_that_overlap(frames, hop):
+    x = np.resize(np.arange(251, dtype=np.uint8), hop * frames + 20)
+    records = np.lib.stride_tricks.sliding_window_view(x, 20)[::hop][:frames]
+    lengths = [2, 3, 1, 2, 3, 1, 2, 3, 1, 2]
+    for part, begin in zip(dm.variadic_split(records, 1, lengths), np.cumsum([0, *lengths]), strict=False):
+        np.testing.assert_array_equal(part, records[:, begin : begin + part.shape[1]])
+
+
+def test_narrow_parts_that_overlap():
+    x = np.resize(np.arange(251, dtype=np.uint8), (1000, 40))[:, :12]
+    chain = dm.Chain(dm.MemoryDesc.of(x)).tile((1, 2)).variadic_split(1, [12, 12])
+    whole, part = chain.branch(1).index(np.s_[:, 2:4]).branch(None).build()(x)
+    np.testing.assert_array_equal(whole, x)
+    np.testing.assert_array_equal(part, x[:, 2:4])
+
+
 def test_narrow_parts_are_explained():
     desc = dm.MemoryDesc((5000, 3), "f4")
     assert "3 fields" in dm.VariadicSplit(dm.VariadicSplit.Desc(desc, 1, (1, 1, 1))).explain()

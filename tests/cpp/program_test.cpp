@@ -448,6 +448,24 @@ TEST_CASE("records are split and joined") {
     });
 }
 
+TEST_CASE("records of narrow fields of several widths are split and joined, in the caches and beyond") {
+    testing::each_round(60, 6, [](std::mt19937& random, int round) {
+        static const std::vector<std::vector<std::int64_t>> kRecords = {
+            {2, 1, 1, 2, 1, 2, 1, 1, 1, 1}, {4, 4, 4, 2, 1, 1, 1, 1, 2, 8}, {3, 1, 4, 1, 20},
+            {9, 2, 1, 1, 3, 3, 3, 30},      {1, 2, 1, 2, 1, 2, 1, 2},       {13, 6, 1, 40}};
+        const std::vector<std::int64_t>& widths = kRecords[static_cast<std::size_t>(round) % kRecords.size()];
+        const std::int64_t sum = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+        const std::int64_t gap = round % 4 == 3 ? 3 : 0;
+        for (const bool split : {true, false}) {
+            for (const std::int64_t records : {64 + round, 1023 + 64 * (round % 3), 2500 + round, 9000 + round}) {
+                check_records(widths, records, sum + gap, split, random);
+            }
+            if (round % 10 == 0)
+                check_records(widths, kSmallCache.bytes / sum + 13 + round, sum + gap, split, random, kSmallCache);
+        }
+    });
+}
+
 TEST_CASE("of fields in arrays of their own nothing behind them is read") {
     for (const std::int64_t width : {1, 2, 4, 8, 16}) {
         for (const std::int64_t records : {64, 65, 67, 71, 257}) {

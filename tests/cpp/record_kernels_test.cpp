@@ -260,6 +260,9 @@ TEST_CASE("records are too long, or of too many fields, for vectors") {
         dnnmove::split_table(std::vector<std::int64_t>(17, 1), std::vector<std::int64_t>(17, 0), 17, kernels).has_value());
     CHECK_FALSE(dnnmove::split_table({60, 60}, {0, 60}, 120, kernels).has_value());
     CHECK_FALSE(dnnmove::split_table({65, 1}, {0, 65}, 66, kernels).has_value());
+    // Fields that overlap, and records.
+    CHECK_FALSE(dnnmove::split_table({12, 2}, {0, 2}, 40, kernels).has_value());
+    CHECK_FALSE(dnnmove::split_table({2, 3, 1}, {0, 2, 5}, 4, kernels).has_value());
 }
 
 TEST_CASE_FIXTURE(RecordChecks, "records are split vector by vector") {

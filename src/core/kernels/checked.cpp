@@ -216,7 +216,8 @@ struct Checked {
                          const KernelLoop& rows, KernelStores stores) noexcept {
         Check("exchange")
             .stores(stores)
-            .that(block.count >= 1 && block.count <= ExchangeBlock::kMaxVectors, "1 to kMaxVectors vectors")
+            .that(block.count >= 1 && block.count <= ExchangeBlock::most_vectors(inner.exchange_bytes),
+                  "1 to most_vectors vectors")
             .that(records >= block.records, "the records of a block at least")
             .that(rows.extent >= 0, "rows are not negative")
             .that(rows.src_rows == nullptr || inner.exchange_bytes < kLine, "no table of rows where vectors are lines")
@@ -272,8 +273,15 @@ struct Checked {
             .that(block.fields >= 1 && block.fields <= RecordVectors::kMaxFields, "1 to kMaxFields fields")
             .that(records >= 0 && readable >= 0 && room >= 0, "nothing is negative");
         for (std::int32_t f = 0; f < block.fields; ++f) {
+            const RecordPiece& piece = block.pieces[f];
+            bool within = true;
+            for (std::int64_t k = 0; k < block.records * block.widths[f] && k < block.piece_bytes; ++k) {
+                within = within && piece.index[k] < 2 * kLine;
+            }
             Check("split_vectors")
-                .that(block.records * block.widths[f] <= block.piece_bytes, "a field's part of a block is a piece at most");
+                .that(piece.field == f && block.widths[f] >= 1, "of every field one piece")
+                .that(block.records * block.widths[f] <= block.piece_bytes, "a field's part of a block is a piece at most")
+                .that(within, "bytes of two lines");
         }
         inner.split_vectors(block, src, dsts, records, readable, room, stores);
     }

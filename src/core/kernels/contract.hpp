@@ -112,6 +112,10 @@ struct ExchangeBlock {
     // So few on a side are each made of all of the other's, which stay in registers: four lines, or eight vectors of 16 bytes,
     // whose 64 permutes are read from the first-level cache.
     static constexpr std::int32_t few_vectors(std::int64_t vector_bytes) { return vector_bytes == kLine ? 4 : 8; }
+    // There are no more of lines.
+    static constexpr std::int32_t most_vectors(std::int64_t vector_bytes) {
+        return vector_bytes == kLine ? few_vectors(kLine) : kMaxVectors;
+    }
 
     const ExchangeVector* sources;
     const ExchangeVector* destinations;
@@ -137,7 +141,8 @@ struct RecordVector {
 };
 
 // A block of short records, and where each vector of it, or each field's part, comes from. To join them: `vectors`, which cover
-// the block and nothing else. To split them: of every field one piece, of the `windows` vectors from the block's begin on.
+// the block and nothing else. To split them: of every field one piece, whose window are the two lines from the block's begin on;
+// fields do not overlap, and no vectors are listed.
 struct RecordVectors {
     static constexpr std::int32_t kMaxPieces = 16;  // of a vector
     static constexpr std::int32_t kMaxFields = 16;
@@ -149,7 +154,7 @@ struct RecordVectors {
     std::int32_t count;  // of vectors
     std::int64_t pitch;
     std::int64_t records;  // of a block
-    std::int64_t piece_bytes;  // of the longest piece, rounded up to 16, 32 or 64
+    std::int64_t piece_bytes;  // of the longest piece, rounded up to 16, 32 or 64: what is loaded, or stored
 };
 
 // A field of records: `width` bytes at `at` (from the base of the records' buffer) of every record, and

@@ -67,12 +67,13 @@ void append_picks(std::vector<ExchangeStep>& steps, const std::int64_t* from, co
 
 bool fits_exchange(std::int64_t vectors, std::int64_t elements, std::int64_t vector_bytes) {
     const std::int64_t each = few_vectors(vectors, vector_bytes) ? vectors : std::min(vectors, elements);
-    return vectors >= 2 && vectors <= ExchangeBlock::kMaxVectors && each <= ExchangeBlock::kMaxSteps &&
+    return vectors >= 2 && vectors <= ExchangeBlock::most_vectors(vector_bytes) && each <= ExchangeBlock::kMaxSteps &&
            vectors * each <= static_cast<std::int64_t>(kMaxSteps);
 }
 
 double exchange_cycles(std::int64_t vectors, std::int64_t steps, std::int64_t vector_bytes) {
     const double lines = static_cast<double>(vectors * vector_bytes) / kLine;
+    // (Zen 5, 1.5 MB, two to four fields: what all of it takes beside the permutes is what the lines take from cache to cache.)
     if (vector_bytes == kLine) return 4.5 + 0.3 * static_cast<double>(steps) / lines;
     const double per_step = few_vectors(vectors, vector_bytes) ? 0.42 : 1.2;
     return 1.5 + per_step * static_cast<double>(steps) / lines;
@@ -91,7 +92,7 @@ std::optional<ExchangeTable> build_exchange(const std::vector<std::int64_t>& wid
     table.vector_bytes = vector_bytes;
     const std::int64_t count = pitch / common;
     const bool lines = vector_bytes == kLine;
-    if (count < 2 || count > (lines ? ExchangeBlock::few_vectors(kLine) : ExchangeBlock::kMaxVectors)) return std::nullopt;
+    if (count < 2 || count > ExchangeBlock::most_vectors(vector_bytes)) return std::nullopt;
 
     auto& fields = split ? table.destinations : table.sources;
     auto& records = split ? table.sources : table.destinations;

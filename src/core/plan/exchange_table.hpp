@@ -14,7 +14,7 @@ constexpr bool few_vectors(std::int64_t vectors, std::int64_t vector_bytes) {
 }
 // Is a table surely small enough whose blocks have so many vectors, each made of at most so many elements?
 bool fits_exchange(std::int64_t vectors, std::int64_t elements, std::int64_t vector_bytes);
-// Estimated cycles per line of either side with everything in the first-level cache.
+// Estimated cycles per line of either side with everything in the second-level cache.
 double exchange_cycles(std::int64_t vectors, std::int64_t steps, std::int64_t vector_bytes);
 
 // An owned ExchangeBlock: as few records as make whole lines of every field.

@@ -12,7 +12,7 @@ namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kMaxVectors = RecordVectorTable::kMaxVectors;
-constexpr double kWorthAnother = 0.02;   // of the vectors' bytes, used
+constexpr double kWorthAnother = 0.02;  // so much more of all vectors' bytes used is worth another vector
 // Cycles of a vector, whatever makes it, and of each of its pieces, by whole vectors and by lanes; of each piece more than so
 // many, besides. (Zen 5, 1.5 MB, 40 sets of 2 to 16 mixed fields and 40 of equal ones, two cores: `concat` and `variadic_split`.)
 constexpr double kVectorCycles = 5.3;
@@ -26,16 +26,20 @@ constexpr double kLanesManyPieceCycles = 1;
 double store_cycles(std::int64_t bytes) { return bytes == 16 ? 1.2 : bytes == 32 ? 1.5 : 2.1; }
 constexpr double kSplitByteCycles = 0.075;
 
+// Do kernels pick bytes of two whole vectors at once?
+bool picks_of_two(const Kernels& kernels) { return kernels.piece_bytes == kLine; }
+
 double vector_cycles(std::int64_t pieces, const Kernels& kernels) {
     const auto all = static_cast<double>(pieces);
     const auto many = static_cast<double>(std::max<std::int64_t>(0, pieces - kEasyPieces));
-    if (kernels.piece_bytes == kLine) return kVectorCycles + kPieceCycles * all + kManyPieceCycles * many;
+    if (picks_of_two(kernels)) return kVectorCycles + kPieceCycles * all + kManyPieceCycles * many;
     return kLanesCycles + kLanesPieceCycles * all + kLanesManyPieceCycles * many;
 }
 
 std::int64_t rounded(std::int64_t bytes) { return bytes <= 16 ? 16 : bytes <= 32 ? 32 : 64; }
 
-// How many records make a block, of a vector at least, whose vectors overlap least, and stay on lines where they did.
+// How many records make a block, which is a vector at least and has no more vectors than it needs: of those that leave least
+// of them unused, where the last one overlaps the one before it.
 std::int64_t records_of_block(std::int64_t pitch, std::int64_t vector_bytes) {
     std::int64_t best = (vector_bytes + pitch - 1) / pitch;
     double most = 0;
@@ -111,6 +115,10 @@ std::optional<RecordVectorTable> split_table(const std::vector<std::int64_t>& wi
                                              std::int64_t pitch, const Kernels& kernels) {
     constexpr std::int64_t kWindows = 2 * kLine;
     if (kernels.split_vectors == nullptr || widths.size() > RecordVectors::kMaxFields) return std::nullopt;
+    for (std::size_t field = 0; field < widths.size(); ++field) {  // one behind the other, and the next record behind them
+        const std::int64_t next = field + 1 < places.size() ? places[field + 1] : pitch;
+        if (places[field] + widths[field] > next) return std::nullopt;
+    }
     RecordVectorTable table;
     table.widths = widths;
     table.pitch = pitch;

@@ -12,6 +12,7 @@ namespace dnnmove {
 struct RecordVectorTable {
     static constexpr std::int64_t kMaxVectors = 5;  // of a block
     static constexpr std::int64_t kMaxBytes = kMaxVectors * kLine;
+    static constexpr std::int64_t kMaxSplitPitch = 2 * kLine;
     static constexpr std::size_t kMaxFields = kMaxVectors * RecordVectors::kMaxPieces;
 
     std::vector<RecordVector> vectors;
@@ -38,8 +39,8 @@ struct RecordVectorTable {
 };
 
 // To join fields of `widths` bytes, in their order, without gaps; and to split them off records of `pitch` bytes, where they lie at
-// `places`, in their order, the first at 0. Empty where records are too long, or have too many fields, for the kernels, or where
-// no two of them are split at once.
+// `places`, in their order, the first at 0. Empty where records are too long, or have too many fields, for the kernels, where no
+// two of them are split at once, and where fields or records to be split overlap.
 std::optional<RecordVectorTable> join_table(const std::vector<std::int64_t>& widths, const Kernels& kernels);
 std::optional<RecordVectorTable> split_table(const std::vector<std::int64_t>& widths, const std::vector<std::int64_t>& places,
                                              std::int64_t pitch, const Kernels& kernels);

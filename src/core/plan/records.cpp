@@ -37,6 +37,9 @@ constexpr double kGroupCycles = 2.5;
 constexpr std::int64_t kGatheredRecord = 12;  // bytes
 constexpr double kGatheredCycles = 0.65;
 constexpr double kShortStripCycles = 1.5;
+// So many fields of such records are gathered one by one. (Zen 5, 1.5 MB, fields of 1, 2 and 4 bytes beside one of 3: up to six 1.1
+// to 3.9 times as fast, eight 0.57 to 1.06.)
+constexpr std::size_t kFewGathers = 7;
 // Of fields that go past the caches by way of a stage, or of which each gather reads all records.
 constexpr double kStreamedStripCycles = 2;
 // Of a record all of whose fields are equal, as one transpose, with vectors of a line and shorter ones; and of any other one,
@@ -90,27 +93,6 @@ double group_cycles(std::int64_t width, std::int64_t count, bool split, const Ke
     if (!split && bytes < 16) return kShortJoinedCycles;
     if (split && bytes < 8) return kShortSplitCycles;
     return kGroupCycles + static_cast<double>(bytes) / (8 + kernels.vector_bytes / 4);
-}
-
-// Of a record whose fields move group by group.
-double grouped_cycles(const std::vector<std::int64_t>& widths, const std::vector<Records::Group>& groups, std::int64_t pitch,
-                      bool split, bool streams, const Kernels& kernels) {
-    if (groups.size() == 1 && groups[0].method == Records::Method::transpose) {
-        const double record = kernels.vector_bytes == kLine ? kWholeCycles : kShortWholeCycles;
-        return record + kWholeByteCycles * static_cast<double>(pitch);
-    }
-    const double strip = split && streams          ? kStreamedStripCycles
-                         : pitch > kGatheredRecord ? kStripCycles
-                         : split                   ? kGatheredCycles
-                                                   : kShortStripCycles;
-    double cycles = 0;
-    for (const Records::Group& group : groups) {
-        const auto count = static_cast<std::int64_t>(group.count);
-        const std::int64_t width = widths[group.first];
-        cycles += group.method == Records::Method::transpose ? group_cycles(width, count, split, kernels)
-                                                             : strip_cycles(strip, width, count, kernels);
-    }
-    return cycles;
 }
 
 }  // namespace
@@ -188,8 +170,6 @@ std::optional<Records> Records::take(const std::vector<Transfer>& transfers, std
 // Strips, of so short records that a gather finds several of one field in a vector, or of two fields to be joined, which
 // a stage costs more than the lines that the two share. And the other groups of such records, where few gathers do.
 bool Records::as_well_apart() const {
-    // (Zen 5, 1.5 MB, fields of 1, 2 and 4 bytes beside one of 3: up to six 1.1 to 3.9 times as fast, eight 0.57 to 1.06.)
-    constexpr std::size_t kFewGathers = 7;
     const bool strips = std::all_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.method == Method::strips; });
     if (strips) return pitch_ <= kGatheredRecord || (stages_ && fields_.size() == 2);
     const bool all_at_once = by_blocks() || groups_[0].method == Method::lines;
@@ -197,8 +177,10 @@ bool Records::as_well_apart() const {
 }
 
 std::size_t Records::memory() const {
+    const std::size_t woven = std::accumulate(woven_.begin(), woven_.end(), heap_bytes(woven_),
+                                              [](std::size_t sum, const auto& table) { return sum + table.memory(); });
     return sizeof *this + heap_bytes(fields_) + heap_bytes(groups_) + heap_bytes(rows_) + exchange_.memory() +
-           vectors_.memory();
+           vectors_.memory() + woven;
 }
 
 bool Records::dense() const {
@@ -217,6 +199,7 @@ void Records::plan(const PlanContext& context) {
     std::vector<std::int64_t> widths;
     for (const Field& field : fields_) widths.push_back(field.width);
     group_fields(widths);
+    group_columns();
     choose_method(widths);
     choose_slabs(widths);
     rows_.shrink_to_fit();
@@ -242,13 +225,81 @@ void Records::group_fields(const std::vector<std::int64_t>& widths) {
     }
 }
 
+// The bytes of consecutive narrow fields of several widths are transposed, where that takes less than the groups of each width and
+// records are not split all at once.
+void Records::group_columns() {
+    const bool gathered = !streams_ && pitch_ <= kGatheredRecord && fields_.size() <= kFewGathers;
+    if (!split_ || gathered || groups_.size() < 2 || kernels_->split_vectors != nullptr) return;
+    for (std::int64_t width = 2; width <= kMaxColumnField; ++width) {
+        woven_.push_back(*join_table(std::vector<std::int64_t>(static_cast<std::size_t>(width), 1), *kernels_));
+    }
+    const double strip = streams_ ? kStreamedStripCycles : kStripCycles;
+    std::vector<Group> groups;
+    for (std::size_t k = 0; k < groups_.size();) {
+        Group columns{Method::columns, groups_[k].first, 0};
+        double apart = 0;
+        std::size_t end = k;
+        while (end < groups_.size() && goes_on(columns, groups_[end])) {
+            apart += cycles_of(groups_[end], strip);
+            columns.count += groups_[end].count;
+            ++end;
+        }
+        if (end > k + 1 && cycles_of(columns, strip) < apart) {
+            groups.push_back(columns);
+            k = end;
+        } else {
+            for (end = std::max(end, k + 1); k < end; ++k) groups.push_back(groups_[k]);
+        }
+    }
+    groups_ = std::move(groups);
+}
+
+// May the fields of `next` be columns together with those of `columns`, none or the ones before?
+bool Records::goes_on(const Group& columns, const Group& next) const {
+    const Field& first = fields_[columns.first];
+    const Field& last = fields_[next.first + next.count - 1];
+    if (fields_[next.first].width > kMaxColumnField || last.at + last.width - first.at > kMaxColumns) return false;
+    if (columns.count == 0) return true;
+    const Field& before = fields_[next.first - 1];
+    return fields_[next.first].at == before.at + before.width;
+}
+
+// Of a record's fields; `strip` each, as a strip.
+double Records::cycles_of(const Group& group, double strip) const {
+    const auto count = static_cast<std::int64_t>(group.count);
+    const std::int64_t width = fields_[group.first].width;
+    if (group.method == Method::transpose) return group_cycles(width, count, split_, *kernels_);
+    if (group.method == Method::strips) return strip_cycles(strip, width, count, *kernels_);
+    double cycles = 0;
+    std::int64_t bytes = 0;
+    for (std::size_t k = group.first; k < group.first + group.count; ++k) {
+        bytes += fields_[k].width;
+        if (fields_[k].width > 1) cycles += woven(fields_[k].width).cycles;
+    }
+    return cycles + group_cycles(1, bytes, split_, *kernels_);
+}
+
+// Of a record whose fields move group by group.
+double Records::grouped_cycles() const {
+    if (groups_.size() == 1 && groups_[0].method == Method::transpose) {
+        const double record = kernels_->vector_bytes == kLine ? kWholeCycles : kShortWholeCycles;
+        return record + kWholeByteCycles * static_cast<double>(pitch_);
+    }
+    const double strip = split_ && streams_         ? kStreamedStripCycles
+                         : pitch_ > kGatheredRecord ? kStripCycles
+                         : split_                   ? kGatheredCycles
+                                                    : kShortStripCycles;
+    return std::accumulate(groups_.begin(), groups_.end(), 0.0,
+                           [&](double cycles, const Group& group) { return cycles + cycles_of(group, strip); });
+}
+
 // All fields at once instead of group by group, where that takes less.
 void Records::choose_method(const std::vector<std::int64_t>& widths) {
     const Kernels& kernels = *kernels_;
     const auto count = static_cast<std::int64_t>(fields_.size());
     const std::int64_t total = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
     const bool whole = groups_.size() == 1 && groups_[0].method == Method::transpose;
-    double cycles = grouped_cycles(widths, groups_, pitch_, split_, streams_, kernels);
+    double cycles = grouped_cycles();
     auto exchange = total < kWideField * count && dense() ? build_exchange(widths, split_, kernels.exchange_bytes)
                                                           : std::nullopt;
     const double lines = static_cast<double>(pitch_) / kLine;
@@ -273,6 +324,7 @@ void Records::choose_method(const std::vector<std::int64_t>& widths) {
     }
     if (groups_[0].method != Method::exchange) exchange_ = {};
     if (groups_[0].method != Method::vectors) vectors_ = {};
+    if (std::none_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.method == Method::columns; })) woven_ = {};
 }
 
 // Whole lines of every field, and as much of each as is worth writing at a time.
@@ -290,7 +342,8 @@ void Records::choose_slabs(const std::vector<std::int64_t>& widths) {
     slab_ = std::min(slab_, records_);
     units_ = by_blocks() ? std::max<std::int64_t>(1, records_ / slab_) : (records_ + slab_ - 1) / slab_;
     for (const Group& group : groups_) {
-        if (group.method != Method::transpose || !rows_.empty()) continue;
+        const bool transposes = group.method == Method::transpose || group.method == Method::columns;
+        if (!transposes || !rows_.empty()) continue;
         for (std::int64_t k = 0; k < std::min(slab_, kMaxPanelRows) + kLine; ++k) rows_.push_back(k * pitch_);
     }
 }
@@ -307,9 +360,11 @@ std::string Records::describe() const {
                              : group.method == Method::exchange  ? "transpose in registers"
                              : group.method == Method::lines     ? "whole lines of"
                              : group.method == Method::transpose ? "transpose"
+                             : group.method == Method::columns   ? "transpose of the bytes of"
                                                                  : "narrow rows";
         text += ", " + std::string(method) + " " + std::to_string(group.count) + " fields from " + std::to_string(first.width) +
                 " B at " + std::to_string(first.at);
+        if (group.method == Method::vectors) text += " (" + std::to_string(vectors_.records) + " records per block)";
         if (group.method == Method::exchange) {
             text += " (" + std::to_string(exchange_.records) +
                     " records per block: " + std::to_string(exchange_.sources.size()) + " lines, " +

@@ -46,8 +46,8 @@ public:
 
     using Field = RecordField;
     // How consecutive fields move: all at once, by vectors of whole records, by an exchange or by whole lines; equal ones as
-    // rows of a register transpose; or one by one as strips of bytes.
-    enum class Method { vectors, exchange, lines, transpose, strips };
+    // rows of a register transpose; narrow ones byte by byte, as columns, likewise; or one by one as strips of bytes.
+    enum class Method { vectors, exchange, lines, transpose, columns, strips };
     struct Group {
         Method method;
         std::size_t first;
@@ -67,13 +67,25 @@ private:
     struct Stages {
         alignas(kLine) std::byte bytes[2][kStageBytes + 2 * kLine];
     };
+    // Bytes of records, each place of a record in a column of its own, and what is made of some of them.
+    static constexpr std::int64_t kColumnBytes = 32 * 1024;
+    static constexpr std::int64_t kMaxColumns = 64;
+    static constexpr std::int64_t kMaxColumnField = 4;  // bytes
+    struct Columns {
+        alignas(kLine) std::byte bytes[kColumnBytes + (kMaxColumns + 1) * 3 * kLine];
+        alignas(kLine) std::byte field[kColumnBytes + 4 * kLine];
+    };
     static constexpr std::int64_t kMaxPanelRows = 512;  // records in one transpose
 
     void plan(const PlanContext& context);
     void group_fields(const std::vector<std::int64_t>& widths);
+    void group_columns();
+    bool goes_on(const Group& columns, const Group& next) const;
+    double cycles_of(const Group& group, double strip) const;
+    double grouped_cycles() const;
     void choose_method(const std::vector<std::int64_t>& widths);
     void choose_slabs(const std::vector<std::int64_t>& widths);
-    // Do all fields move at once, in blocks of some records, the last of which repeats part of the one before it?
+    // Do all fields move at once, in blocks of some records? (Then the last slab has the remainder, which is less than one, too.)
     bool by_blocks() const { return groups_[0].method == Method::vectors || groups_[0].method == Method::exchange; }
     bool dense() const;  // no gaps within and between the records
     bool as_well_apart() const;  // what was planned is not faster than a copy of each field by itself
@@ -87,6 +99,9 @@ private:
     void join_staged(const Slab& all) const noexcept;
     void join_by(Stages& stages, const Slab& all) const noexcept;
     void transpose_to_fields(const Slab& slab, const Group& group) const noexcept;
+    void columns_to_fields(const Slab& slab, const Group& group) const noexcept;
+    const RecordVectorTable& woven(std::int64_t width) const { return woven_[static_cast<std::size_t>(width - 2)]; }
+    void columns_by(Columns& columns, const Slab& slab, const Group& group) const noexcept;
     void transpose_to_records(const Slab& slab, const Group& group, std::byte* to) const noexcept;
     void strip_to_field(const Slab& slab, const Field& field) const noexcept;
     void strip_to_records(const Slab& slab, const Field& field, std::byte* to) const noexcept;
@@ -100,12 +115,13 @@ private:
     int buffer_ = 0;  // of the records
     std::int64_t pitch_ = 0;  // bytes from record to record
     std::int64_t records_ = 0;
-    std::int64_t slab_ = 1;  // records; the last slab of an exchange has the remainder too
+    std::int64_t slab_ = 1;  // records
     std::int64_t units_ = 1;
     std::vector<Field> fields_;  // in the order of the record
     std::vector<Group> groups_;
     ExchangeTable exchange_;
     RecordVectorTable vectors_;
+    std::vector<RecordVectorTable> woven_;  // how columns of bytes are joined to fields of 2 bytes, 3, ...
     std::vector<std::int64_t> rows_;  // offsets of a slab's records, for transposes
 };
 

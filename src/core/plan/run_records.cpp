@@ -1,5 +1,6 @@
 // Walks slabs of records and moves their fields.
 #include <algorithm>
+#include <cstring>
 
 #include "plan/lines.hpp"
 #include "plan/problem.hpp"
@@ -11,7 +12,8 @@ namespace {
 
 constexpr std::int64_t kFieldFlushBytes = 4 * 1024;     // of a field, collected before they are streamed
 constexpr std::int64_t kExchangedBytes = 8 * 1024;
-constexpr std::int64_t kVectorStageBytes = 4 * 1024;  // of records, collected before they are streamed
+constexpr std::int64_t kLeastColumn = 64;  // of records, worth and able to be transposed
+constexpr std::int64_t kVectorStageBytes = 8 * 1024;  // of records, half of which are collected before they are streamed
 constexpr std::int64_t kWideRow = 64;            // a strip's row may be written as so many bytes
 constexpr std::int64_t kPanelBytes = 512;          // of a field, per pass over the records
 constexpr std::int64_t kStreamedPanelBytes = 256;
@@ -127,8 +129,8 @@ void Records::join_vectors(const Slab& slab) const noexcept {
     const KernelStores stores{.prefetch = streams_, .claim = claims_};
     std::int64_t readable = records_ - slab.begin;
     if (!streams_) return kernels_->join_vectors(block, from, to, slab.count, readable, stores);
-    LineStage<kVectorStageBytes + 2 * RecordVectorTable::kMaxBytes> stage(*kernels_);
-    const std::int64_t most = std::max(block.records, kVectorStageBytes / pitch_ / block.records * block.records);
+    LineStage<kVectorStageBytes / 2 + 2 * RecordVectorTable::kMaxBytes> stage(*kernels_);
+    const std::int64_t most = std::max(block.records, kVectorStageBytes / 2 / pitch_ / block.records * block.records);
     for (std::int64_t done = 0; done < slab.count;) {
         const std::int64_t left = slab.count - done;
         const std::int64_t now = left < most + block.records ? left : most;  // no rest of less than a block
@@ -154,8 +156,10 @@ void Records::split_vectors(const Slab& slab) const noexcept {
     }
     const KernelStores stores{.prefetch = streams_};
     if (!streams_) return kernels_->split_vectors(block, from, to, slab.count, readable, 0, stores);
+    // Whole lines of every field at a time. (Fields do not overlap, so that they are no longer than their records.)
+    static_assert(kVectorStageBytes >= kLine * RecordVectorTable::kMaxSplitPitch);
     alignas(kLine) std::byte stage[kVectorStageBytes + 3 * kLine * (RecordVectors::kMaxFields + 1)];
-    const std::int64_t most = std::max<std::int64_t>(1, kVectorStageBytes / pitch_);
+    const std::int64_t most = std::max(kLine, kVectorStageBytes / 2 / pitch_ / kLine * kLine);
     for (std::int64_t done = 0; done < slab.count; done += most) {
         const std::int64_t now = std::min(most, slab.count - done);
         std::byte* staged[RecordVectors::kMaxFields];
@@ -178,6 +182,8 @@ void Records::split_slab(const Slab& slab) const noexcept {
     for (const Group& group : groups_) {
         if (group.method == Method::transpose) {
             transpose_to_fields(slab, group);
+        } else if (group.method == Method::columns && slab.count >= kLeastColumn) {
+            columns_to_fields(slab, group);
         } else {
             for (std::size_t k = group.first; k < group.first + group.count; ++k) strip_to_field(slab, fields_[k]);
         }
@@ -224,6 +230,49 @@ void Records::transpose_to_fields(const Slab& slab, const Group& group) const no
             kernels_->transpose_lines[element](from, rows_.data(), to, dst_rows, fields, readable, count, at == 0, {true, true},
                                                ahead);
         }
+    }
+}
+
+// Their bytes are transposed as if each were a field; the columns of wider ones are woven again.
+void Records::columns_to_fields(const Slab& slab, const Group& group) const noexcept {
+    with_stage<Columns>([&](Columns& columns) { columns_by(columns, slab, group); });
+}
+
+void Records::columns_by(Columns& columns, const Slab& slab, const Group& group) const noexcept {
+    const Field& first = fields_[group.first];
+    const Field& last = fields_[group.first + group.count - 1];
+    const std::int64_t count = last.at + last.width - first.at;  // of columns
+    const std::int64_t most = kColumnBytes / count / kLine * kLine;
+    const std::int64_t apart = most + 3 * kLine;  // room for a last part that is no panel of its own, and no power of two
+    std::int64_t places[kMaxColumns];
+    for (std::int64_t k = 0; k < count; ++k) places[k] = k * apart;
+    for (std::int64_t done = 0; done < slab.count;) {
+        const std::int64_t left = slab.count - done;
+        const std::int64_t now = left < most + kLeastColumn ? left : most;
+        const std::byte* from = slab.srcs[buffer_] + first.at + (slab.begin + done) * pitch_;
+        for (std::int64_t at = 0; at < now; at += kMaxPanelRows) {
+            const std::int64_t rows = std::min(kMaxPanelRows, now - at);
+            kernels_->transpose[0](from + at * pitch_, rows_.data(), columns.bytes + at, places, count, rows,
+                                   {.prefetch = prefetch_}, {from + (at + rows) * pitch_, rows_.data()});
+        }
+        for (std::size_t k = group.first; k < group.first + group.count; ++k) {
+            const Field& field = fields_[k];
+            const std::byte* made = columns.bytes + (field.at - first.at) * apart;
+            std::byte* to = slab.dsts[field.buffer] + field.offset + (slab.begin + done) * field.width;
+            if (field.width > 1) {
+                const std::byte* bytes[kMaxColumnField];
+                for (std::int64_t c = 0; c < field.width; ++c) bytes[c] = made + c * apart;
+                std::byte* joined = streams_ ? columns.field + into_line(to) : to;
+                kernels_->join_vectors(woven(field.width).block(), bytes, joined, now, apart, {});
+                made = joined;
+            }
+            if (streams_) {
+                kernels_->stream(made, to, now * field.width);
+            } else if (field.width == 1) {
+                std::memcpy(to, made, static_cast<std::size_t>(now));
+            }
+        }
+        done += now;
     }
 }
 
