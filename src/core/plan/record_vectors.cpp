@@ -113,7 +113,7 @@ std::optional<RecordVectorTable> join_table(const std::vector<std::int64_t>& wid
 
 std::optional<RecordVectorTable> split_table(const std::vector<std::int64_t>& widths, const std::vector<std::int64_t>& places,
                                              std::int64_t pitch, const Kernels& kernels) {
-    constexpr std::int64_t kWindows = 2 * kLine;
+    constexpr std::int64_t kWindows = RecordVectorTable::kMaxSplitPitch;
     if (kernels.split_vectors == nullptr || widths.size() > RecordVectors::kMaxFields) return std::nullopt;
     for (std::size_t field = 0; field < widths.size(); ++field) {  // one behind the other, and the next record behind them
         const std::int64_t next = field + 1 < places.size() ? places[field + 1] : pitch;

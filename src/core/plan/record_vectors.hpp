@@ -12,7 +12,7 @@ namespace dnnmove {
 struct RecordVectorTable {
     static constexpr std::int64_t kMaxVectors = 5;  // of a block
     static constexpr std::int64_t kMaxBytes = kMaxVectors * kLine;
-    static constexpr std::int64_t kMaxSplitPitch = 2 * kLine;
+    static constexpr std::int64_t kMaxSplitPitch = 2 * kLine;  // two records at least are within two lines
     static constexpr std::size_t kMaxFields = kMaxVectors * RecordVectors::kMaxPieces;
 
     std::vector<RecordVector> vectors;
