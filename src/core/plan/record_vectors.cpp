@@ -54,23 +54,36 @@ std::int64_t records_of_block(std::int64_t pitch, std::int64_t vector_bytes) {
     return best;
 }
 
-// Appends the pieces of a field, which lies at `place` in every record, to the vector that begins at `begin` of the block: each
-// of at most `most` bytes of the field.
-void append_pieces(std::vector<RecordPiece>& pieces, std::int32_t field, std::int64_t width, std::int64_t place,
-                   std::int64_t pitch, std::int64_t begin, std::int64_t vector_bytes, std::int64_t most) {
-    RecordPiece* piece = nullptr;
+// Appends the pieces of the vector that begins at `begin` of the block, each of at most `most` bytes of a field; returns the bytes
+// of the longest one.
+std::int64_t append_pieces(std::vector<RecordPiece>& pieces, const std::vector<std::int64_t>& widths, std::int64_t pitch,
+                           std::int64_t begin, std::int64_t vector_bytes, std::int64_t most) {
+    std::int64_t record = begin / pitch;
+    std::int64_t in_field = begin % pitch;
+    std::size_t field = 0;
+    for (; in_field >= widths[field]; ++field) in_field -= widths[field];
+    std::vector<std::size_t> last(widths.size(), pieces.size());  // the field's last piece, if there is one, plus one
+    const std::size_t none = pieces.size();
+    std::int64_t longest = 0;
     for (std::int64_t byte = 0; byte < vector_bytes; ++byte) {
-        const std::int64_t in_record = (begin + byte) % pitch - place;
-        if (in_record < 0 || in_record >= width) continue;
-        const std::int64_t from = (begin + byte) / pitch * width + in_record;  // of the field's part of the block
-        if (piece == nullptr || from >= piece->offset + most) {
-            piece = &pieces.emplace_back();
-            std::memset(piece->index, RecordPiece::kNone, sizeof piece->index);
-            piece->field = field;
-            piece->offset = static_cast<std::int32_t>(from);
+        const std::int64_t from = record * widths[field] + in_field;  // of the field's part of the block
+        if (last[field] == none || from >= pieces[last[field] - 1].offset + most) {
+            RecordPiece& piece = pieces.emplace_back();
+            std::memset(piece.index, RecordPiece::kNone, sizeof piece.index);
+            piece.field = static_cast<std::int32_t>(field);
+            piece.offset = static_cast<std::int32_t>(from);
+            last[field] = pieces.size();
         }
-        piece->index[byte] = static_cast<std::uint8_t>(from - piece->offset);
+        RecordPiece& piece = pieces[last[field] - 1];
+        piece.index[byte] = static_cast<std::uint8_t>(from - piece.offset);
+        longest = std::max(longest, from - piece.offset + 1);
+        if (++in_field < widths[field]) continue;
+        in_field = 0;
+        if (++field < widths.size()) continue;
+        field = 0;
+        ++record;
     }
+    return longest;
 }
 
 }  // namespace
@@ -90,21 +103,11 @@ std::optional<RecordVectorTable> join_table(const std::vector<std::int64_t>& wid
     for (std::int64_t begin = 0; begin < bytes; begin += vector_bytes) {
         const std::int64_t at = std::min(begin, bytes - vector_bytes);  // the last one ends with the block
         const std::size_t before = table.pieces.size();
-        std::int64_t place = 0;
-        for (std::size_t field = 0; field < widths.size(); ++field) {
-            append_pieces(table.pieces, static_cast<std::int32_t>(field), widths[field], place, table.pitch, at, vector_bytes,
-                          kernels.piece_bytes);
-            place += widths[field];
-        }
+        longest = std::max(longest, append_pieces(table.pieces, widths, table.pitch, at, vector_bytes, kernels.piece_bytes));
         const std::size_t pieces = table.pieces.size() - before;
         if (pieces > RecordVectors::kMaxPieces) return std::nullopt;
         table.vectors.push_back({static_cast<std::int32_t>(at), static_cast<std::int32_t>(pieces)});
         cycles += vector_cycles(static_cast<std::int64_t>(pieces), kernels);
-    }
-    for (const RecordPiece& piece : table.pieces) {
-        for (const std::uint8_t byte : piece.index) {
-            if (byte != RecordPiece::kNone) longest = std::max(longest, std::int64_t{byte} + 1);
-        }
     }
     table.piece_bytes = rounded(longest);
     table.cycles = cycles / static_cast<double>(table.records);
