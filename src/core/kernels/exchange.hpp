@@ -22,10 +22,11 @@ inline void put_exchanged(std::byte* to, __m512i vector, bool claim) {
 
 // Where the vectors of the next block lie, and how far each moves per block.
 struct ExchangeCursors {
-    const std::byte* from[ExchangeBlock::kMaxVectors];
-    std::byte* to[ExchangeBlock::kMaxVectors];
-    std::int64_t from_moves[ExchangeBlock::kMaxVectors];
-    std::int64_t to_moves[ExchangeBlock::kMaxVectors];
+    static constexpr std::int32_t kMost = ExchangeBlock::most_vectors(kLine);
+    const std::byte* from[kMost];
+    std::byte* to[kMost];
+    std::int64_t from_moves[kMost];
+    std::int64_t to_moves[kMost];
 };
 
 // A few vectors on each side, every one made of all: sources and indices stay in registers.

@@ -85,7 +85,7 @@ private:
     double grouped_cycles() const;
     void choose_method(const std::vector<std::int64_t>& widths);
     void choose_slabs(const std::vector<std::int64_t>& widths);
-    // Do all fields move at once, in blocks of some records? (Then the last slab has the remainder, which is less than one, too.)
+    // Do all fields move at once, in blocks of some records? (Then the last slab has the rest, less than a slab, too.)
     bool by_blocks() const { return groups_[0].method == Method::vectors || groups_[0].method == Method::exchange; }
     bool dense() const;  // no gaps within and between the records
     bool as_well_apart() const;  // what was planned is not faster than a copy of each field by itself

@@ -127,7 +127,7 @@ void Records::join_vectors(const Slab& slab) const noexcept {
         from[k] = slab.srcs[fields_[k].buffer] + fields_[k].offset + slab.begin * fields_[k].width;
     }
     const KernelStores stores{.prefetch = streams_, .claim = claims_};
-    std::int64_t readable = records_ - slab.begin;
+    const std::int64_t readable = records_ - slab.begin;
     if (!streams_) return kernels_->join_vectors(block, from, to, slab.count, readable, stores);
     LineStage<kVectorStageBytes / 2 + 2 * RecordVectorTable::kMaxBytes> stage(*kernels_);
     const std::int64_t most = std::max(block.records, kVectorStageBytes / 2 / pitch_ / block.records * block.records);
