@@ -53,6 +53,38 @@ protected:
         return all;
     }
 
+    // Streams of `bytes` each, woven or dealt, `rows` times; the separate ones `pitch` apart.
+    struct Woven {
+        int width;
+        int streams;
+        bool deal;
+        std::int64_t bytes;
+        std::int64_t pitch;
+        KernelLoop b;
+    };
+    void weave(const Woven& woven, bool by_lines, const std::byte* src, Room& room, KernelStores stores) {
+        const auto& [width, streams, deal, bytes, pitch, b] = woven;
+        const auto permutes = dnnmove::weave_permutes(width, streams, deal, by_lines);
+        const std::byte* srcs[dnnmove::kMostWoven];
+        std::byte* dsts[dnnmove::kMostWoven];
+        for (int s = 0; s < streams; ++s) {
+            srcs[s] = src + (deal ? 0 : s * pitch);
+            dsts[s] = room.dst() + (deal ? s * pitch : 0);
+        }
+        (by_lines ? kernels_.weave_lines : kernels_.weave)({width, streams, deal, permutes.data()}, srcs, dsts, bytes, b,
+                                                           stores);
+        for (std::int64_t j = 0; j < b.extent; ++j) {
+            for (std::int64_t k = 0; k < bytes / width; ++k) {
+                for (std::int64_t s = 0; s < streams; ++s) {
+                    const std::int64_t together = (k * streams + s) * width;
+                    const std::int64_t apart = s * pitch + k * width;
+                    put(room, j * b.dst_stride + (deal ? apart : together), src + j * b.src_stride + (deal ? together : apart),
+                        width);
+                }
+            }
+        }
+    }
+
     void fill(std::int64_t bytes, std::int64_t extent) {
         for (const KernelStores stores : all_stores()) {
             each_phase(
@@ -457,33 +489,17 @@ TEST_CASE_FIXTURE(Checker, "panels are transposed by whole lines") {
 }
 
 TEST_CASE_FIXTURE(Checker, "woven rows that follow each other are shifted onto the lines") {
-    if (kernels_.weave_bytes != dnnmove::kLine) return;
+    if (kernels_.weave_lines == nullptr) return;
     for (const int width : {1, 4, 16}) {
         for (const bool deal : {false, true}) {
             for (const int streams : {2, 4, 8, 16}) {
-                const auto permutes = dnnmove::weave_permutes(width, streams, deal, dnnmove::kLine);
                 for (const std::int64_t rows : {1, 2, 3}) {
                     for (const std::int64_t bytes : {64, 128}) {
                         if (deal && bytes != 64) continue;
-                        each_phase(
-                            [&](const std::byte* src, Room& room) {
-                                const std::int64_t pitch = deal ? bytes : bytes + width;
-                                const std::int64_t src_row = streams * pitch;
-                                const std::int64_t dst_row = streams * bytes;
-                                kernels_.weave(src, room.dst(), width, streams, deal, permutes.data(), bytes, pitch,
-                                               {rows, src_row, dst_row}, {true, true});
-                                for (std::int64_t j = 0; j < rows; ++j) {
-                                    for (std::int64_t k = 0; k < bytes / width; ++k) {
-                                        for (std::int64_t s = 0; s < streams; ++s) {
-                                            const std::int64_t woven = (k * streams + s) * width;
-                                            const std::int64_t apart = s * pitch + k * width;
-                                            put(room, j * dst_row + (deal ? apart : woven),
-                                                src + j * src_row + (deal ? woven : apart), width);
-                                        }
-                                    }
-                                }
-                            },
-                            "weave", {width, streams, rows, bytes, deal});
+                        const std::int64_t pitch = deal ? bytes : bytes + width;
+                        const Woven woven{width, streams, deal, bytes, pitch, {rows, streams * pitch, streams * bytes}};
+                        each_phase([&](const std::byte* src, Room& room) { weave(woven, true, src, room, {true, true}); },
+                                   "weave_lines", {width, streams, rows, bytes, deal});
                     }
                 }
             }
@@ -492,53 +508,42 @@ TEST_CASE_FIXTURE(Checker, "woven rows that follow each other are shifted onto t
 }
 
 TEST_CASE_FIXTURE(Checker, "few streams are woven and dealt") {
-    for (int width = 1; width <= 16; width *= 2) {
-        for (const bool deal : {false, true}) {
-            for (int streams = 2; streams <= 16; ++streams) {
-                const std::int64_t vector = kernels_.weave_bytes;
-                const bool lines = vector == dnnmove::kLine;
-                const bool two_to_some = (streams & (streams - 1)) == 0;
-                if (lines ? !two_to_some : width >= vector || (!two_to_some && 2 * width * streams <= vector)) continue;
-                const auto permutes = dnnmove::weave_permutes(width, streams, deal, vector);
-                // Of rows without gaps in the destination the kernel may write on into the next one.
-                const auto weave = [&](std::int64_t steps, std::int64_t rows, std::int64_t gap, KernelStores stores) {
-                    each_phase(
-                        [&](const std::byte* src, Room& room) {
-                            const std::int64_t bytes = steps * width;
-                            const std::int64_t pitch = stores.nontemporal ? (bytes + 127) / 64 * 64
-                                                                          : bytes + (rows == 1 ? width : 0);
-                            const std::int64_t apart_row = (streams - 1) * pitch + bytes;
-                            const std::int64_t src_row = deal ? bytes * streams : apart_row;
-                            const std::int64_t dst_row = deal ? apart_row : bytes * streams;
-                            const KernelLoop b{rows, src_row + 16, dst_row + gap};
-                            // At the same place of a line, and behind it nothing is there to be read.
-                            const std::int64_t before = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(src) % 64);
-                            const std::int64_t bytes_read = (rows - 1) * b.src_stride + src_row;
-                            std::vector<std::byte> all(static_cast<std::size_t>(before + bytes_read));
-                            std::copy(src, src + bytes_read, all.begin() + before);
-                            const std::byte* const from = all.data() + before;
-                            kernels_.weave(from, room.dst(), width, streams, deal, permutes.data(), bytes, pitch, b, stores);
-                            for (std::int64_t j = 0; j < rows; ++j) {
-                                for (std::int64_t k = 0; k < steps; ++k) {
-                                    for (std::int64_t s = 0; s < streams; ++s) {
-                                        const std::int64_t woven = (k * streams + s) * width;
-                                        const std::int64_t apart = s * pitch + k * width;
-                                        put(room, j * b.dst_stride + (deal ? apart : woven),
-                                            from + j * b.src_stride + (deal ? woven : apart), width);
-                                    }
-                                }
-                            }
-                        },
-                        "weave", {width, streams, steps, deal, rows, gap});
-                };
-                for (const std::int64_t steps :
-                     {vector / width, vector / width + 1, std::int64_t{200 / width + 3}, std::int64_t{1000 / width}}) {
-                    for (const KernelStores stores : all_stores()) {
-                        if (stores.nontemporal && !lines) continue;
-                        weave(steps, 1, 0, stores);
+    // Of rows without gaps in the destination the kernel may write on into the next one.
+    const auto weave_rows = [&](bool by_lines, int width, int streams, bool deal, std::int64_t steps, std::int64_t rows,
+                                std::int64_t gap, KernelStores stores) {
+        each_phase(
+            [&](const std::byte* src, Room& room) {
+                const std::int64_t bytes = steps * width;
+                const std::int64_t pitch = stores.nontemporal ? (bytes + 127) / 64 * 64 : bytes + (rows == 1 ? width : 0);
+                const std::int64_t apart_row = (streams - 1) * pitch + bytes;
+                const std::int64_t src_row = deal ? bytes * streams : apart_row;
+                const std::int64_t dst_row = deal ? apart_row : bytes * streams;
+                const KernelLoop b{rows, src_row + 16, dst_row + gap};
+                // At the same place of a line, and behind it nothing is there to be read.
+                const std::int64_t before = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(src) % 64);
+                const std::int64_t bytes_read = (rows - 1) * b.src_stride + src_row;
+                std::vector<std::byte> all(static_cast<std::size_t>(before + bytes_read));
+                std::copy(src, src + bytes_read, all.begin() + before);
+                weave({width, streams, deal, bytes, pitch, b}, by_lines, all.data() + before, room, stores);
+            },
+            by_lines ? "weave_lines" : "weave", {width, streams, steps, deal, rows, gap});
+    };
+    for (const bool by_lines : {false, true}) {
+        if (by_lines && kernels_.weave_lines == nullptr) continue;
+        for (int width = 1; width <= (by_lines ? 16 : 8); width *= 2) {
+            for (const bool deal : {false, true}) {
+                for (int streams = 2; streams <= dnnmove::kMostWoven; ++streams) {
+                    if (by_lines && (streams & (streams - 1)) != 0) continue;
+                    const std::int64_t vector = by_lines ? dnnmove::kLine : dnnmove::kWeaveLane;
+                    for (const std::int64_t steps :
+                         {vector / width, vector / width + 1, std::int64_t{200 / width + 3}, std::int64_t{1000 / width}}) {
+                        for (const KernelStores stores : all_stores()) {
+                            if (stores.nontemporal && !by_lines) continue;
+                            weave_rows(by_lines, width, streams, deal, steps, 1, 0, stores);
+                        }
+                        weave_rows(by_lines, width, streams, deal, steps, 3, 0, {});
+                        weave_rows(by_lines, width, streams, deal, steps, 3, 5, {});
                     }
-                    weave(steps, 3, 0, {});
-                    weave(steps, 3, 5, {});
                 }
             }
         }

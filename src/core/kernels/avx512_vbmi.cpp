@@ -7,7 +7,7 @@
 #include "kernels/simd_avx512.hpp"
 #include "kernels/tables.hpp"
 #include "kernels/transpose_packed.hpp"
-#include "kernels/weave.hpp"
+#include "kernels/weave_lines.hpp"
 
 namespace dnnmove {
 
@@ -21,8 +21,7 @@ const Kernels& avx512_vbmi_kernels() {
         kernels.gather_windows = 2;
         kernels.gather = entry<gather_two_windows>;
         kernels.gather_runs = entry<gather_runs_two_windows>;
-        kernels.weave = entry<weave>;
-        kernels.weave_bytes = kLine;
+        kernels.weave_lines = entry<weave_lines>;
         kernels.join_vectors = entry<join_vectors<WholeVectors>>;
         kernels.split_vectors = entry<split_vectors>;
         kernels.record_bytes = kLine;

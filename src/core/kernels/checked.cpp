@@ -198,19 +198,28 @@ struct Checked {
             .loops(b);
         inner.gather_runs(block, src, dst, a, b, runs, count);
     }
-    static void weave(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
-                      std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept {
-        Check("weave")
-            .stores(stores)
-            .that(streams >= 2 && streams <= 16, "2 to 16 streams")
-            .that((streams & (streams - 1)) == 0 || (inner.weave_bytes < kLine && 2 * width * streams > inner.weave_bytes),
-                  "a power of two of them, or by lanes more than half of one")
-            .that(bytes >= inner.weave_bytes && bytes % width == 0, "streams of a vector and more, whole elements")
-            .that(inner.weave_bytes == kLine || width < inner.weave_bytes, "elements shorter than a vector")
-            .that(inner.weave_bytes == kLine || !stores.nontemporal, "vectors that are no lines are not streamed")
-            .that(permutes != nullptr, "permutes")
+    static void weave(const Weave& weave, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t bytes,
+                      const KernelLoop& b, KernelStores stores) noexcept {
+        check_weave("weave", weave, bytes, kWeaveLane)
+            .that(weave.width < kWeaveLane, "elements shorter than a lane")
+            .that(!stores.nontemporal, "lanes are not streamed")
             .loops(b);
-        inner.weave(src, dst, width, streams, deal, permutes, bytes, pitch, b, stores);
+        inner.weave(weave, srcs, dsts, bytes, b, stores);
+    }
+    static void weave_lines(const Weave& weave, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t bytes,
+                            const KernelLoop& b, KernelStores stores) noexcept {
+        check_weave("weave_lines", weave, bytes, kLine)
+            .stores(stores)
+            .that((weave.streams & (weave.streams - 1)) == 0, "a power of two of them")
+            .loops(b);
+        inner.weave_lines(weave, srcs, dsts, bytes, b, stores);
+    }
+    static Check check_weave(const char* kernel, const Weave& weave, std::int64_t bytes, std::int64_t least) {
+        return Check(kernel)
+            .that(weave.streams >= 2 && weave.streams <= kMostWoven, "2 to kMostWoven streams")
+            .that(weave.width <= kWeaveLane && (weave.width & (weave.width - 1)) == 0, "elements of a power of two bytes")
+            .that(bytes >= least && bytes % weave.width == 0, "streams of a vector and more, whole elements")
+            .that(weave.permutes != nullptr, "permutes");
     }
     static void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
                          const KernelLoop& rows, KernelStores stores) noexcept {
@@ -317,6 +326,7 @@ struct Checked {
         replace(all.gather, gather);
         replace(all.gather_runs, gather_runs);
         replace(all.weave, weave);
+        replace(all.weave_lines, weave_lines);
         replace(all.exchange, exchange);
         replace(all.split_records, split_records);
         replace(all.join_records, join_records);

@@ -83,6 +83,9 @@ struct RunPlace {
 
 // May a block of so many vectors share so many windows? They and their tables lie in registers.
 inline constexpr int kMostShared = 5;
+// Of a block of two-window vectors so few, with so many steps in all, keep their permutes in registers.
+inline constexpr int kMostGatherVectors = 8;
+inline constexpr int kMostGatherTables = 24;  // of 32 registers
 constexpr bool shares_windows(std::int64_t vectors, std::int64_t windows) {
     return vectors <= kMostShared && windows <= kMostShared && vectors * (windows - 1) <= 20;
 }
@@ -225,6 +228,18 @@ struct Cells {
     const GatherIndex* permutes = nullptr;
 };
 
+// Streams of elements of `width` bytes, a power of two, 16 at most. Their permutes: of lanes the first, which brings the elements
+// of a stream together; of lines the two of a round, the first or second elements of both vectors to deal out, the lower or upper
+// halves interleaved.
+struct Weave {
+    int width;
+    int streams;  // 2 to kMostWoven
+    bool deals;  // out to the streams
+    const GatherIndex* permutes;
+};
+inline constexpr std::int64_t kWeaveLane = 16;  // bytes
+inline constexpr int kMostWoven = 16;
+
 // What cell_permutes makes: the bytes of cells that go into elements of a power of two bytes, and the bytes of
 // those that go into whole elements again. By each lane of 16 bytes, with elements as large as cells; and by
 // the whole vector, with elements of packed_element bytes, out of each two vectors of cells.
@@ -315,13 +330,13 @@ struct Kernels {
     // without a table of rows.
     void (*gather_runs)(const GatherBlock& block, const std::byte* src, std::byte* dst, const KernelLoop& a,
                         const KernelLoop& b, const RunPlace* runs, std::int64_t count) noexcept;
-    // Interleaves `streams` (2, 4, 8 or 16) streams of `bytes` (at least weave_bytes) bytes each, elements of `width`
-    // bytes, or with `deal` deals one out to as many; the separate streams lie `pitch` apart. weave_permutes
-    // (plan/gather_table.hpp) makes the `permutes`. b.extent times. Where weave_bytes is less than a line: `width` is less than
-    // it, any number of 2 to 16 streams whose elements together are more than half of it, else a power of two; nothing is streamed.
-    void (*weave)(const std::byte* src, std::byte* dst, int width, int streams, bool deal, const GatherIndex* permutes,
-                  std::int64_t bytes, std::int64_t pitch, const KernelLoop& b, KernelStores stores) noexcept;
-    std::int64_t weave_bytes;  // of a vector: a line, or 16
+    // Interleaves the streams at `srcs` into records at dsts[0], or deals these out, from srcs[0] to `dsts`: `bytes` of each stream,
+    // kWeaveLane at least, b.extent times. Elements are shorter than kWeaveLane; nothing is streamed.
+    void (*weave)(const Weave& weave, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t bytes,
+                  const KernelLoop& b, KernelStores stores) noexcept;
+    // The same for 2, 4, 8 or 16 streams of a line at least. Null where no bytes of two vectors are picked at once.
+    void (*weave_lines)(const Weave& weave, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t bytes,
+                        const KernelLoop& b, KernelStores stores) noexcept;
     // `records` records, at least a block's, between the buffers at `srcs` and those at `dsts`, rows.extent times; the last
     // block of a row may repeat part of the one before it. Its vectors are of exchange_bytes: a line, or 16 bytes. Where they are
     // lines, rows.src_rows is null.

@@ -10,13 +10,11 @@
 namespace dnnmove {
 namespace {
 
-constexpr int kMostVectors = 8;
 constexpr int kMostSteps = 8;
-constexpr int kMostTables = 24;  // in registers, of 32
 
 template <int vectors, int steps>
 constexpr const BlockMover* own_windows() {
-    if constexpr (vectors * steps <= kMostTables) return &block_mover<FewVectors<OwnWindows<vectors, steps>>>;
+    if constexpr (vectors * steps <= kMostGatherTables) return &block_mover<FewVectors<OwnWindows<vectors, steps>>>;
     return &block_mover<ManyVectors>;
 }
 template <int vectors, int windows>
@@ -33,7 +31,7 @@ template <int... ks>
 constexpr auto shared_windows_table(std::integer_sequence<int, ks...>) {
     return std::array<const BlockMover*, sizeof...(ks)>{shared_windows<ks / kMostShared + 1, ks % kMostShared + 1>()...};
 }
-constexpr auto kOwnWindows = own_windows_table(std::make_integer_sequence<int, kMostVectors * kMostSteps>{});
+constexpr auto kOwnWindows = own_windows_table(std::make_integer_sequence<int, kMostGatherVectors * kMostSteps>{});
 constexpr auto kSharedWindows = shared_windows_table(std::make_integer_sequence<int, kMostShared * kMostShared>{});
 
 const BlockMover& mover_for(const GatherBlock& block) {
@@ -54,7 +52,7 @@ const BlockMover& mover_for(const GatherBlock& block) {
     if (block.shared_windows > 0) {
         return *kSharedWindows[static_cast<std::size_t>((block.count - 1) * kMostShared + block.shared_windows - 1)];
     }
-    if (steps >= 1 && steps <= kMostSteps && block.count <= kMostVectors && !block.zeroes) {
+    if (steps >= 1 && steps <= kMostSteps && block.count <= kMostGatherVectors && !block.zeroes) {
         return *kOwnWindows[static_cast<std::size_t>((block.count - 1) * kMostSteps + steps - 1)];
     }
     return block_mover<ManyVectors>;

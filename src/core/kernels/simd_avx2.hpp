@@ -90,6 +90,9 @@ struct Simd256 {
         if constexpr (width == 4) return _mm256_unpackhi_epi32(a, b);
         return _mm256_unpackhi_epi64(a, b);
     }
+    // The low half of every lane of `a` with the high one of `b`'s, and the other way round.
+    static Vector low_high(Vector a, Vector b) { return _mm256_blend_epi32(a, b, 0xcc); }
+    static Vector high_low(Vector a, Vector b) { return _mm256_alignr_epi8(b, a, 8); }
     // Lane l of x[q] becomes lane q of x[l].
     static void transpose_lanes(Vector (&x)[2]) {
         const Vector low = _mm256_permute2x128_si256(x[0], x[1], 0x20);

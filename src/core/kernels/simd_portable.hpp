@@ -154,6 +154,14 @@ struct Simd128 {
     static Vector unpack_high(Vector a, Vector b) {
         return unpack<width, true>(a, b);
     }
+    // The low half of `a` with the high one of `b`, and the other way round.
+    static Vector low_high(Vector a, Vector b) { return halves<0, 3>(a, b); }
+    static Vector high_low(Vector a, Vector b) { return halves<1, 2>(a, b); }
+    template <int first, int second>
+    static Vector halves(Vector a, Vector b) {
+        return reinterpret_cast<Vector>(
+            __builtin_shufflevector(reinterpret_cast<Words64>(a), reinterpret_cast<Words64>(b), first, second));
+    }
     static void transpose_lanes(Vector (&)[1]) {}
 };
 

@@ -56,7 +56,6 @@ constexpr Kernels make_table(Isa isa) {
     table.gather_bytes = 16;
     table.gather_windows = 1;
     table.weave = entry<weave_lanes<Lanes>>;
-    table.weave_bytes = 16;
     table.exchange = entry<exchange_short<Lanes>>;
     table.exchange_bytes = kShortExchange;
     if constexpr (Simd::kBytes == kLine) {

@@ -11,6 +11,7 @@ namespace dnnmove {
 // these factors make cycles of it.
 struct Costs {
     double weave;                     // factor
+    double weave_lines;               // factor
     double exchange;                  // factor
     std::array<double, 5> transpose;  // factor, of elements of 1, 2, 4, 8 and 16 bytes
     std::array<double, 4> cells;      // factor, of strided elements in cells of 2, 4, 8 and 16 bytes
@@ -25,10 +26,12 @@ struct Costs {
             double base;
             double step;
         };
-        // Through networks of 2 and 3 rounds; out of windows that all vectors share; of vectors with as many steps each, up to
-        // four and more of them; of others, whose loops end where no branch predictor expects it.
+        // Through networks of 2 and 3 rounds; out of windows that all vectors share, instead of steps; with all permutes in registers;
+        // of vectors with as many steps each, up to four and more of them; of others, whose loops end where no branch predictor
+        // expects it.
         std::array<PerVector, 2> network;
-        double shared_windows;
+        PerVector shared_windows;
+        PerVector in_registers;
         PerVector few_steps;
         PerVector even_steps;
         PerVector mixed_steps;

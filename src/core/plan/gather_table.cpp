@@ -6,6 +6,7 @@
 #include "plan/gather_table.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "plan/gather_network.hpp"
@@ -96,20 +97,24 @@ double GatherTable::spare_lines() const {
     return static_cast<double>(std::max<std::int64_t>(0, static_cast<std::int64_t>(lines.size()) - needed));
 }
 
-double GatherTable::cycles(const Costs::Gathers& costs) const {
+double GatherTable::cycles(const Costs::Gathers& costs, bool beyond_cache) const {
     // What so many vectors of a network move does not stay in the first-level cache. (Zen 5, 250 KB, medians of 1360 permutations: of
     // 64 to 127 vectors each takes 10 to 12 cycles, estimated at 8 to 11 without this; of more 14 to 19, at 7 to 13.)
     constexpr std::size_t kManyVectors = 96;
     constexpr double kFarVector = 5;  // cycles
     double cycles = costs.spare_line * spare_lines();
     if (network != 0 && vectors.size() > kManyVectors) cycles += kFarVector * static_cast<double>(vectors.size());
-    if (network == 0 && (shared_windows > 0 || one_window)) {
-        return cycles + costs.shared_windows * static_cast<double>(vectors.size());
+    if (network == 0 && (shared_windows > 0 || (one_window && !beyond_cache))) {
+        const double each = costs.shared_windows.base + costs.shared_windows.step * std::max(1, shared_windows);
+        return cycles + each * static_cast<double>(vectors.size());
     }
+    const bool in_registers = !beyond_cache && vector_bytes == 64 && even_steps != 0 && vectors.size() <= kMostGatherVectors &&
+                              steps.size() <= kMostGatherTables && !zeroes;
     // Short vectors come in runs of their own kernels, whose loops end alike.
     const bool mixed = even_steps == 0 && vector_bytes == 64;
     for (const GatherVector& vector : vectors) {
         const Costs::Gathers::PerVector& each = network != 0        ? costs.network[static_cast<std::size_t>(network - 2)]
+                                                : in_registers      ? costs.in_registers
                                                 : mixed             ? costs.mixed_steps
                                                 : vector.steps <= 4 ? costs.few_steps
                                                                     : costs.even_steps;
@@ -197,15 +202,20 @@ std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources
     return table;
 }
 
-std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams, bool deal, std::int64_t vector_bytes) {
+std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams, bool deals, bool by_lines) {
     std::vector<GatherIndex> permutes(2);
-    if (vector_bytes < kLine) {
-        const std::int64_t group = vector_bytes / streams;  // bytes
-        if (group * streams < vector_bytes || group < width) return permutes;  // it uses none
-        for (std::int64_t byte = 0; byte < vector_bytes; ++byte) {
-            const std::int64_t in_group = byte % group;
-            const std::int64_t from = (in_group / width * streams + byte / group) * width + in_group % width;
-            permutes[0].byte[byte] = static_cast<std::uint8_t>(from);
+    if (!by_lines) {
+        constexpr std::uint8_t kNothing = 0x80;
+        // What a record takes in the lane where streams are apart is a power of two elements.
+        const auto side = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(streams)));
+        for (std::int64_t byte = 0; byte < kWeaveLane; ++byte) {
+            const std::int64_t each = deals ? kWeaveLane / side / width : streams;  // elements of a stream, or of a record
+            const std::int64_t element = byte / width;
+            const std::int64_t outer = each == 0 ? 0 : element / each;
+            const std::int64_t inner = each == 0 ? 0 : element % each;
+            const bool picks = deals ? outer < streams : outer < kWeaveLane / side / width;
+            const std::int64_t from = (deals ? inner * streams + outer : outer * side + inner) * width + byte % width;
+            permutes[0].byte[byte] = picks ? static_cast<std::uint8_t>(from) : kNothing;
         }
         return permutes;
     }
@@ -213,8 +223,8 @@ std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams
         const std::int64_t element = byte / width;
         const std::int64_t within = byte % width;
         for (std::int64_t half = 0; half < 2; ++half) {
-            const std::int64_t from = deal ? (2 * element + half) * width + within
-                                           : element % 2 * 64 + half * 32 + element / 2 * width + within;
+            const std::int64_t from = deals ? (2 * element + half) * width + within
+                                            : element % 2 * 64 + half * 32 + element / 2 * width + within;
             permutes[static_cast<std::size_t>(half)].byte[byte] = static_cast<std::uint8_t>(from);
         }
     }

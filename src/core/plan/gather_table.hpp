@@ -47,8 +47,8 @@ struct GatherTable {
     std::size_t memory() const;
     // Lines that a block reads little of, so that many blocks read them.
     double spare_lines() const;
-    // Estimated cycles of one block.
-    double cycles(const Costs::Gathers& costs) const;
+    // Estimated cycles of one block; past the caches it gains nothing where permutes stay in registers.
+    double cycles(const Costs::Gathers& costs, bool beyond_cache) const;
 };
 
 // The destination of a block: contiguous runs of `bytes` bytes each, at these offsets in bytes.
@@ -68,10 +68,8 @@ constexpr std::int64_t most_gather_windows(const Kernels& kernels) { return kern
 std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize, const GatherRuns& runs,
                                         const Kernels& kernels);
 
-// What a weave of elements of `width` bytes permutes vectors of weave_bytes by. Of lines: the two permutes of its rounds, the
-// interleaved lower and upper halves of two vectors, or with `deal` their elements of even and of odd place. Of 16 bytes: one,
-// which brings together what a vector has of each of the streams that are dealt out.
-std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams, bool deal, std::int64_t vector_bytes);
+// The permutes of a Weave (kernels/contract.hpp), of lanes or `by_lines`.
+std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams, bool deals, bool by_lines);
 
 // The permutes of a transpose of elements of `width` bytes in cells of `cell` bytes, by CellPermute.
 std::vector<GatherIndex> cell_permutes(std::int64_t width, std::int64_t cell);

@@ -18,7 +18,6 @@ std::unique_ptr<Strategy> match_element_copy(const Problem& problem);
 std::unique_ptr<Strategy> match_gather(const Problem& problem);
 std::unique_ptr<Strategy> match_gather_by_table(const Problem& problem);
 std::unique_ptr<Strategy> match_interleave(const Problem& problem);
-std::unique_ptr<Strategy> match_exchange(const Problem& problem);
 std::unique_ptr<Strategy> match_tile_transpose(const Problem& problem);
 std::unique_ptr<Strategy> match_strided_transpose(const Problem& problem);
 std::unique_ptr<Strategy> match_row_panels(const Problem& problem);
@@ -29,11 +28,10 @@ std::unique_ptr<Strategy> match_batch_transpose(const Problem& problem);
 
 // All strategies. Their order decides nothing but which of two that cost the same is taken: the first.
 inline constexpr std::unique_ptr<Strategy> (*kStrategies[])(const Problem&) = {
-    match_fill,           match_row_copy,        match_row_blocks,     match_element_copy,
-    match_gather,         match_interleave,      match_tile_transpose, match_strided_transpose,
-    match_row_panels,     match_gather_by_table, match_exchange,       match_transpose_gather,
-    match_element_table,  match_transpose_runs,  match_repeat,         match_listed_elements,
-    match_batch_transpose};
+    match_fill,           match_row_copy,        match_row_blocks,       match_element_copy,
+    match_gather,         match_interleave,      match_tile_transpose,   match_strided_transpose,
+    match_row_panels,     match_gather_by_table, match_transpose_gather, match_element_table,
+    match_transpose_runs, match_repeat,          match_listed_elements,  match_batch_transpose};
 
 // What a match_ function is for a strategy S with a `bool match(const Problem&)`.
 template <class S>

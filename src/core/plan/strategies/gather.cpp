@@ -76,7 +76,7 @@ struct Gather : RowStrategy {
     bool match(const Problem& problem);
     double cost(const Problem& problem) const override {
         const Costs::Gathers& costs = costs_of(problem.kernels()).gather;
-        double cycles = (table.cycles(costs) + costs.block) / static_cast<double>(block_bytes);
+        double cycles = (table.cycles(costs, problem.context.beyond_cache) + costs.block) / static_cast<double>(block_bytes);
         const double rows = rows_together(problem) ? std::max(1.0, static_cast<double>(b.extent) / kFewRows) : 1;
         cycles += costs.row_of_blocks / rows / static_cast<double>(a.extent * a.dst_stride * runs);
         if (problem.innermost == Problem::Innermost::repeated) {
@@ -267,7 +267,7 @@ struct GatherByTable final : Gather {
 
     double cost(const Problem& problem) const override {
         const Costs::Gathers& costs = costs_of(problem.kernels()).gather;
-        return (table.cycles(costs) + costs.block) / static_cast<double>(block_bytes);
+        return (table.cycles(costs, problem.context.beyond_cache) + costs.block) / static_cast<double>(block_bytes);
     }
     bool match(const Problem& problem) {
         using enum Problem::Innermost;

@@ -2,50 +2,57 @@
 // 16 of any number.
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "plan/strategies.hpp"
 #include "plan/costs.hpp"
 #include "plan/gather_table.hpp"
-#include "plan/stream_strategy.hpp"
+#include "plan/lines.hpp"
+#include "plan/row_strategy.hpp"
 
 namespace dnnmove {
 namespace {
 
 constexpr std::int64_t kMaxElement = 16;  // bytes
-constexpr std::int64_t kMostStreams = 16;
+constexpr double kStagedWoven = 0.05;  // cycles a byte; more than kStagedByte, since others read on meanwhile
 // Shorter runs of the source, from far apart, are better read by strategies that ask for them, and that read more of a line at
 // once. (Emerald Rapids, AVX2, two threads, 6 to 80 MB, 5 to 9 streams of 60 to 160 bytes at a time: 0.55 to 1.2 of their speed.)
 constexpr std::int64_t kLongRun = 512;  // bytes
 
-bool few_streams(std::int64_t count) { return count >= 2 && count <= kMostStreams; }
-bool may_be_streams(std::int64_t count) { return power_of_two(count) && few_streams(count); }
+// More of them, but for powers of two, are dealt out from a loop, whose steps prefetchers follow: from the last stream on to the first
+// one of the next step of b. (Zen 5, AVX2, two threads that share no cache, 2 to 4 rows of 5 and 6 streams of 44 KB: where another
+// thread writes that one at the same time the call takes 1.5 to 2.7 times as long; 3 streams 0.8 to 0.93 of that in bands.)
+constexpr std::int64_t kUnfollowedStreams = 4;
+constexpr std::int64_t kMostStaged = 16 * 1024;  // bytes of all pieces; the last ones may be twice as long as the others
 
-struct Interleave final : StreamStrategy {
-    using StreamStrategy::StreamStrategy;
+bool few_streams(std::int64_t count) { return count >= 2 && count <= kMostWoven; }
+
+// a walks the streams, b is the loop around them.
+struct Interleave final : RowStrategy {
+    using RowStrategy::RowStrategy;
 
     bool match(const Problem& problem) {
-        const std::int64_t vector_bytes = problem.kernels().weave_bytes;
-        const bool lines = vector_bytes == kLine;
-        if (itemsize > kMaxElement || !power_of_two(itemsize) ||
-            !take_streams(problem, lines ? may_be_streams : few_streams, vector_bytes)) {
-            return false;
-        }
-        return lines || suits_lanes(problem);
+        if (itemsize > kMaxElement || !power_of_two(itemsize) || !take_streams(problem)) return false;
+        by_lines = problem.kernels().weave_lines != nullptr && power_of_two(streams) && a.extent * itemsize >= kLine;
+        return by_lines || suits_lanes(problem);
     }
     double cost(const Problem& problem) const override {
-        const std::int64_t vector_bytes = problem.kernels().weave_bytes;
-        if (vector_bytes < kLine) return cost_by_lanes(problem) * costs_of(problem.kernels()).weave;
+        if (!by_lines) {
+            // Past the caches what is woven goes by way of a stage; what is dealt out does whoever moves it.
+            const double staged = problem.context.beyond_cache && !deals ? kStagedWoven : 0;
+            return cost_by_lanes(problem) * costs_of(problem.kernels()).weave + staged;
+        }
         const double rounds = std::countr_zero(static_cast<unsigned>(streams));
-        double cycles = waste_of(vector_bytes) * (1.5 + rounds) / kLine;
+        // What is dealt out to few streams waits for its stores, not for permutes.
+        double cycles = waste_of(kLine) * (deals ? 5.5 : 1.5 + rounds) / kLine;
         // Short rows that end inside a vector cannot be streamed line by line, but by way of a stage.
         if (!(deals && stages()) && a.extent * a.dst_stride < 2048 && a.extent * itemsize % kLine != 0) cycles += 0.06;
-        return cycles * costs_of(problem.kernels()).weave;
+        return cycles * costs_of(problem.kernels()).weave_lines;
     }
     StoreMode size(const Problem& problem) override {
-        const std::int64_t vector_bytes = problem.kernels().weave_bytes;
-        permutes = weave_permutes(itemsize, streams, deals, vector_bytes);
+        permutes = weave_permutes(itemsize, streams, deals, by_lines);
         const PlanContext& context = problem.context;
-        const std::int64_t vector_steps = vector_bytes / itemsize;
+        const std::int64_t vector_steps = (by_lines ? kLine : kWeaveLane) / itemsize;
         const std::int64_t step = a.dst_stride;  // bytes
         const std::int64_t row = a.extent * step;
         const std::int64_t alignment = row_alignment(problem);
@@ -60,32 +67,60 @@ struct Interleave final : StreamStrategy {
         // by way of a stage.)
         const bool follow = whole && (!deals || (a.extent == vector_steps && pitch == kLine)) &&
                             (b.extent == 1 || b.dst_stride == a.extent * streams * itemsize);
-        const bool direct = context.beyond_cache && vector_bytes == kLine && same_phase &&
+        const bool direct = context.beyond_cache && by_lines && same_phase &&
                             ((whole && alignment == kLine) || is_long || follow);
         if (!direct) return size_streams(problem, vector_steps);
         unit_step = streams * itemsize;
         size_inside_out(unit_step, kUnitBytes, vector_steps);
         return StoreMode::nontemporal;
     }
-    void move(const Call& call, const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t apart,
-              KernelStores stores) const noexcept override {
-        call.kernels.weave(src, dst, static_cast<int>(itemsize), static_cast<int>(streams), deals, permutes.data(),
-                           count * itemsize, apart, b_of(call), stores);
+    void run(const Call& call) const noexcept override {
+        if (by_pieces) return run_pieces(call);
+        move(call, call.src(), call.dst, a.steps(call.unit.a_tile), pitch, call.stores());
+    }
+    StrategyWords describe() const override {
+        return {deals ? "deinterleave" : "interleave", "elements", "rows",
+                std::to_string(streams) + " streams" + (by_pieces ? ", each staged" : "")};
     }
     std::size_t memory() const override { return Strategy::memory() + heap_bytes(permutes); }
 
+    bool deals = false;  // deinterleaves
+    bool by_lines = false;  // whole vectors of a line
+    bool by_pieces = false;  // past the caches, a piece of each stream at a time, by way of a stage of their own
+    std::int64_t streams = 0;
+    std::int64_t pitch = 0;  // bytes from stream to stream, on the side where they are separate
     std::vector<GatherIndex> permutes;
 
 private:
-    // Does kernels/weave_lanes.hpp know these streams, and no other strategy move them as fast?
+    // Takes the loops of the streams and the one around them; false where there are none.
+    bool take_streams(const Problem& problem);
+    // May units collect in the stage? What is interleaved makes one piece of the destination; what is dealt out does where all
+    // streams of a step of b, and its steps, follow each other without gaps, and a unit holds a whole one.
+    bool stages() const {
+        const std::int64_t row = streams * a.extent * itemsize;
+        return !deals || (pitch == a.extent * itemsize && b.extent > 1 && b.dst_stride == row && row <= kMaxUnitBytes / 2);
+    }
+    // The tiles, a multiple of `step` elements of a stream long.
+    StoreMode size_streams(const Problem& problem, std::int64_t step);
+    // `count` elements of every stream of a unit, from `src` to `dst`; on the side where the streams are separate they lie
+    // `apart` bytes from each other.
+    void move(const Call& call, const std::byte* src, std::byte* dst, std::int64_t count, std::int64_t apart,
+              KernelStores stores) const noexcept {
+        const std::byte* from[kMostWoven];
+        std::byte* to[kMostWoven];
+        for (std::int64_t k = 0; k < streams; ++k) {
+            from[k] = src + (deals ? 0 : k * apart);
+            to[k] = dst + (deals ? k * apart : 0);
+        }
+        const Weave weave{static_cast<int>(itemsize), static_cast<int>(streams), deals, permutes.data()};
+        (by_lines ? call.kernels.weave_lines : call.kernels.weave)(weave, from, to, count * itemsize, b_of(call), stores);
+    }
+    void run_pieces(const Call& call) const noexcept;
+    // Does kernels/weave_lanes.hpp know these streams, and does the source come in runs that are long enough?
     bool suits_lanes(const Problem& problem) const {
-        const std::int64_t lane = problem.kernels().weave_bytes;
         const std::int64_t record = streams * itemsize;
-        if (itemsize == lane || (record <= lane / 2 && !power_of_two(streams))) return false;
-        if (record < lane && power_of_two(streams)) return true;
-        // Longer ones are left to tiles where those are as fast: of vectors of a line, and of what is dealt out to many streams.
-        const bool wide_tiles = problem.kernels().vector_bytes == kLine;
-        if (record > lane && (wide_tiles || (deals && (record > kLine || streams == kMostStreams)))) return false;
+        if (itemsize == kWeaveLane) return false;
+        if (record < kWeaveLane && power_of_two(streams)) return true;
         return problem.context.near || read_run() >= kLongRun;
     }
     // Bytes of the source that a row of the destination reads in one piece, or all rows.
@@ -100,32 +135,117 @@ private:
         return std::ceil(bytes / vector) * vector / bytes;
     }
     // As kernels/weave_lanes.hpp moves records, whose kinds differ in how many lanes are read and written for so many permutes.
-    // (Emerald Rapids, AVX2, one thread, in the first-level cache, without the time of a copy: four streams of 4 bytes 0.03 cycles
-    // a byte, eight 0.055, three 0.06, twelve of a byte 0.085, five of 4 bytes 0.115; 7 to 9 cycles a row besides.)
+    // (Zen 5, AVX2, one thread, in the first-level cache, nanoseconds a KB with 9 of the copy: three streams of a byte 17, five 19,
+    // seven 15, twelve 20; three of 4 bytes 16, five 26, nine 21; of 8 bytes 16, dealt out 20.)
     double cost_by_lanes(const Problem& problem) const {
-        constexpr double kLonger = 1.5;  // than a lane, or no power of two
+        constexpr double kLonger = 1.1;  // than a lane, or no power of two
+        constexpr double kHalves = 2.5;  // lanes that are half of two others
+        constexpr double kDealtStream = 0.2;  // whole vectors of records, each stream of which gets a lane at a time
         constexpr double kLastLane = 1.5;  // of records of several lanes: as much as three quarters of two
-        const std::int64_t lane = problem.kernels().weave_bytes;
-        const double group_cycles = deals ? 6 : 7;  // of a lane of every record, with two of each stream
-        const auto of_lane = static_cast<double>(lane / itemsize);
+        const double group_cycles = deals ? 4.6 : 3.3;  // of a lane of every record, with two of each stream
+        const auto of_lane = static_cast<double>(kWeaveLane / itemsize);
         const auto record = static_cast<double>(streams * itemsize);
         const bool any = !power_of_two(streams);
-        const double groups = std::ceil(record / static_cast<double>(lane));
-        const double moved = any ? groups * of_lane : static_cast<double>(streams);
+        const bool halves = any && itemsize == kWeaveLane / 2 && streams % 2 != 0;
+        const double groups = std::ceil(record / static_cast<double>(kWeaveLane));
+        const auto side = static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(streams)));
+        const double moved = halves || !any ? static_cast<double>(streams) : groups > 1 ? groups * of_lane : side;
         const double rounds = std::log2(std::min(moved, of_lane));
-        double waste = waste_of(lane);
-        if (any && groups > 1 && problem.kernels().vector_bytes > lane) {
+        double waste = waste_of(kWeaveLane);
+        if (any && groups > 1 && problem.kernels().vector_bytes > kWeaveLane) {
+            constexpr std::int64_t kTwo = 2 * kWeaveLane;
             const std::int64_t bytes = a.extent * itemsize;
-            const auto lanes = static_cast<double>((bytes % (2 * lane) + lane - 1) / lane);
-            waste += lanes * (kLastLane - 1) * static_cast<double>(lane) / static_cast<double>(bytes);
+            const auto lanes = static_cast<double>((bytes % kTwo + kWeaveLane - 1) / kWeaveLane);
+            waste += lanes * (kLastLane - 1) * static_cast<double>(kWeaveLane) / static_cast<double>(bytes);
         }
         const double moves = moved / static_cast<double>(streams) * (1.5 + rounds) / kLine;
-        const double besides = any && groups > 1 ? groups * group_cycles / (2 * of_lane * record) : 0;
+        const double besides = any && groups > 1 && !halves ? groups * group_cycles / (2 * of_lane * record) : 0;
+        const double kind = halves        ? kHalves
+                            : any         ? kLonger
+                            : groups == 1 ? 1
+                            : deals       ? std::max(kLonger, kDealtStream * static_cast<double>(streams))
+                                          : kLonger;
         const double row_cycles = any ? 14 : 8;
-        return waste * (moves * (any || groups > 1 ? kLonger : 1) + besides) +
-               row_cycles / (static_cast<double>(a.extent) * record);
+        return waste * (moves * kind + besides) + row_cycles / (static_cast<double>(a.extent) * record);
     }
 };
+
+bool Interleave::take_streams(const Problem& problem) {
+    const std::vector<Loop>& loops = problem.loops;
+    if (problem.innermost != Problem::Innermost::elements || loops.size() < 2) return false;
+    const std::size_t last = loops.size() - 1;
+    const Loop& inner = loops[last];
+    const Loop& before = loops[last - 1];
+    const auto found = std::find_if(loops.begin(), loops.end() - 1, [&](const Loop& loop) {
+        return !loop.table && loop.src_stride == itemsize && few_streams(loop.extent) &&
+               inner.src_stride == loop.extent * itemsize;
+    });
+    const bool may_deal = found != loops.end() - 1 && inner.extent * itemsize >= kWeaveLane;
+    const bool may_interleave = few_streams(inner.extent) && continues(before, inner.extent * itemsize) &&
+                                before.src_stride == itemsize && before.extent * itemsize >= kWeaveLane;
+    if (!may_deal && !may_interleave) return false;
+    // The same run can be seen as inner.extent streams that are interleaved or as found->extent that are dealt out. Fewer
+    // and longer ones are faster.
+    deals = may_deal && (!may_interleave || found->extent < inner.extent);
+    if (deals) {
+        streams = found->extent;
+        a = {inner.extent, inner.extent, inner.src_stride, itemsize, true};
+        pitch = found->dst_stride;
+        taken = {static_cast<std::size_t>(found - loops.begin()), last};
+    } else {
+        streams = inner.extent;
+        a = {before.extent, before.extent, itemsize, streams * itemsize, true};
+        pitch = inner.src_stride;
+        taken = {last - 1, last};
+    }
+    for (std::size_t position = loops.size(); position-- > 0;) {
+        if (takes(position)) continue;
+        take_second_loop(problem, position, deals ? 0 : a.extent * a.dst_stride);
+        break;
+    }
+    return true;
+}
+
+StoreMode Interleave::size_streams(const Problem& problem, std::int64_t step) {
+    const bool past = problem.context.beyond_cache;
+    unit_step = streams * itemsize;
+    const std::int64_t row = a.extent * unit_step;
+    by_pieces = past && !stages() && a.extent * itemsize >= kLeastStreamedRun && streams <= kMostWoven;
+    if (by_pieces) {
+        // Pieces of whole lines: of streams that begin with one they all do.
+        size_inside_out(unit_step, kMostStaged / 2, std::lcm(step, kLine / line_part(itemsize)));
+        b.tile = 1;
+        if (a.tile * unit_step <= kMostStaged / 2) return StoreMode::nontemporal;
+        by_pieces = false;
+    }
+    const bool stage = problem.context.far_beyond_cache && stages();
+    const std::int64_t unit = deals ? std::max(problem.context.unit_bytes, row) : problem.context.unit_bytes;
+    size_inside_out(unit_step, stage ? unit : kUnitBytes, step, stage);
+    if (stage && fits_stage(kMaxUnitBytes / 2)) return StoreMode::staged;
+    bands_of_a = deals && streams > kUnfollowedStreams && !power_of_two(streams);
+    return StoreMode::cached;
+}
+
+// Of every stream the whole lines between the one in which the piece begins and the one in which it ends, which belongs to the
+// next piece: what that line has of this one is dealt out twice.
+void Interleave::run_pieces(const Call& call) const noexcept {
+    alignas(64) std::byte stage[kMostStaged + 4 * kMostWoven * kLine];
+    const std::int64_t tile = call.unit.a_tile;
+    const std::int64_t again = tile == 0 ? 0 : (kLine + itemsize - 1) / itemsize;  // elements
+    const std::int64_t count = again + a.steps(tile);
+    const std::int64_t before = again * itemsize;
+    // A stream's bytes begin at the same place of a line in the stage as in the destination.
+    const std::int64_t phase = into_line(call.dst - before);
+    const std::int64_t apart = (count * itemsize + kLine - 1) / kLine * kLine + kLine + pitch % kLine;
+    move(call, call.src() - again * a.src_stride, stage + phase, count, apart, {false, call.stores().prefetch});
+    for (std::int64_t k = 0; k < streams; ++k) {
+        std::byte* const dst = call.dst + k * pitch;
+        std::byte* const last = dst + a.steps(tile) * itemsize;
+        std::byte* const begin = tile == 0 ? dst : dst - into_line(dst);
+        std::byte* const end = tile + 1 == a.tiles() ? last : last - into_line(last);
+        call.kernels.stream(stage + phase + k * apart + (begin - dst) + before, begin, end - begin);
+    }
+}
 
 }  // namespace
 
