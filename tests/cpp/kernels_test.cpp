@@ -13,6 +13,7 @@
 #include "kernel_checks.hpp"
 #include "plan/gather_table.hpp"
 #include "plan/problem.hpp"
+#include "plan/weave_table.hpp"
 
 namespace {
 

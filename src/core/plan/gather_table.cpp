@@ -6,7 +6,6 @@
 #include "plan/gather_table.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "plan/gather_network.hpp"
@@ -200,35 +199,6 @@ std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources
     if (kernels.gather_windows == 2) even_steps(table, patterns, false);
     table.lines = lines_of(table.steps);
     return table;
-}
-
-std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams, bool deals, bool by_lines) {
-    std::vector<GatherIndex> permutes(2);
-    if (!by_lines) {
-        constexpr std::uint8_t kNothing = 0x80;
-        // What a record takes in the lane where streams are apart is a power of two elements.
-        const auto side = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(streams)));
-        for (std::int64_t byte = 0; byte < kWeaveLane; ++byte) {
-            const std::int64_t each = deals ? kWeaveLane / side / width : streams;  // elements of a stream, or of a record
-            const std::int64_t element = byte / width;
-            const std::int64_t outer = each == 0 ? 0 : element / each;
-            const std::int64_t inner = each == 0 ? 0 : element % each;
-            const bool picks = deals ? outer < streams : outer < kWeaveLane / side / width;
-            const std::int64_t from = (deals ? inner * streams + outer : outer * side + inner) * width + byte % width;
-            permutes[0].byte[byte] = picks ? static_cast<std::uint8_t>(from) : kNothing;
-        }
-        return permutes;
-    }
-    for (std::int64_t byte = 0; byte < 64; ++byte) {
-        const std::int64_t element = byte / width;
-        const std::int64_t within = byte % width;
-        for (std::int64_t half = 0; half < 2; ++half) {
-            const std::int64_t from = deals ? (2 * element + half) * width + within
-                                            : element % 2 * 64 + half * 32 + element / 2 * width + within;
-            permutes[static_cast<std::size_t>(half)].byte[byte] = static_cast<std::uint8_t>(from);
-        }
-    }
-    return permutes;
 }
 
 std::vector<GatherIndex> cell_permutes(std::int64_t width, std::int64_t cell) {

@@ -68,9 +68,6 @@ constexpr std::int64_t most_gather_windows(const Kernels& kernels) { return kern
 std::optional<GatherTable> build_gather(const std::vector<std::int64_t>& sources, std::int64_t itemsize, const GatherRuns& runs,
                                         const Kernels& kernels);
 
-// The permutes of a Weave (kernels/contract.hpp), of lanes or `by_lines`.
-std::vector<GatherIndex> weave_permutes(std::int64_t width, std::int64_t streams, bool deals, bool by_lines);
-
 // The permutes of a transpose of elements of `width` bytes in cells of `cell` bytes, by CellPermute.
 std::vector<GatherIndex> cell_permutes(std::int64_t width, std::int64_t cell);
 

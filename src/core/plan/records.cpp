@@ -32,6 +32,9 @@ constexpr std::int64_t kNearRecordBytes = 256 * 1024;
 constexpr double kStripCycles = 1.25;
 constexpr double kShortJoinedCycles = 7;
 constexpr double kShortSplitCycles = 2.2;
+// Of a byte that is dealt out or woven, besides what streams cost.
+constexpr double kDealtByteCycles = 0.035;
+constexpr double kWovenByteCycles = 0.02;
 constexpr double kGroupCycles = 2.5;
 // Of single fields of so short records: split off by gathers, and joined as strips. (So, 29 sets of two to four fields: 0.42 to 0.95, and 1.3 to 1.6.)
 constexpr std::int64_t kGatheredRecord = 12;  // bytes
@@ -180,7 +183,7 @@ std::size_t Records::memory() const {
     const std::size_t woven = std::accumulate(woven_.begin(), woven_.end(), heap_bytes(woven_),
                                               [](std::size_t sum, const auto& table) { return sum + table.memory(); });
     return sizeof *this + heap_bytes(fields_) + heap_bytes(groups_) + heap_bytes(rows_) + exchange_.memory() +
-           vectors_.memory() + woven;
+           vectors_.memory() + woven_fields_.memory() + woven;
 }
 
 bool Records::dense() const {
@@ -311,6 +314,18 @@ void Records::choose_method(const std::vector<std::int64_t>& widths) {
     } else if (!whole) {
         cycles += (!split_ && streams_ ? kStagedByteCycles : kGroupedByteCycles) * static_cast<double>(pitch_);
     }
+    const std::int64_t width = widths[0];
+    const bool equal = std::all_of(widths.begin(), widths.end(), [&](std::int64_t other) { return other == width; });
+    if (equal && dense() && WeaveTable::may_be(width, count)) {
+        const WeaveTable woven(width, count, split_, records_ * width, kernels);
+        const double each = woven.cost(records_, kernels) + (split_ ? kDealtByteCycles : kWovenByteCycles);
+        const double cost = each * static_cast<double>(pitch_);
+        if (records_ * width >= woven.vector_bytes() && (woven.by_lines() || width < kWeaveLane) && cost < cycles) {
+            woven_fields_ = woven;
+            groups_ = {{Method::weave, 0, fields_.size()}};
+            cycles = cost;
+        }
+    }
     std::vector<std::int64_t> places;
     for (const Field& field : fields_) places.push_back(field.at - fields_[0].at);
     auto vectors = split_ ? split_table(widths, places, pitch_, kernels) : join_table(widths, kernels);
@@ -318,10 +333,11 @@ void Records::choose_method(const std::vector<std::int64_t>& widths) {
         vectors_ = std::move(*vectors);
         groups_ = {{Method::vectors, 0, fields_.size()}};
     }
-    if (moves_by_lines(total, count, split_, streams_, kernels) &&
+    if (moves_by_lines(total, count, split_, streams_, kernels) && groups_[0].method != Method::weave &&
         !(groups_[0].method == Method::exchange && exchange_.few())) {
         groups_ = {{Method::lines, 0, fields_.size()}};
     }
+    if (groups_[0].method == Method::weave) woven_fields_.make_permutes();
     if (groups_[0].method != Method::exchange) exchange_ = {};
     if (groups_[0].method != Method::vectors) vectors_ = {};
     if (std::none_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.method == Method::columns; })) woven_ = {};
@@ -356,7 +372,8 @@ std::string Records::describe() const {
             (streams_ ? "non-temporal" : "cached");
     for (const Group& group : groups_) {
         const Field& first = fields_[group.first];
-        const char* method = group.method == Method::vectors     ? "whole records of"
+        const char* method = group.method == Method::weave       ? (split_ ? "deinterleave of" : "interleave of")
+                             : group.method == Method::vectors   ? "whole records of"
                              : group.method == Method::exchange  ? "transpose in registers"
                              : group.method == Method::lines     ? "whole lines of"
                              : group.method == Method::transpose ? "transpose"

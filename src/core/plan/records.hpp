@@ -17,6 +17,7 @@
 #include "plan/record_vectors.hpp"
 #include "plan/shares.hpp"
 #include "plan/transfer.hpp"
+#include "plan/weave_table.hpp"
 
 namespace dnnmove {
 
@@ -45,9 +46,10 @@ public:
     std::string describe() const;
 
     using Field = RecordField;
-    // How consecutive fields move: all at once, by vectors of whole records, by an exchange or by whole lines; equal ones as
-    // rows of a register transpose; narrow ones byte by byte, as columns, likewise; or one by one as strips of bytes.
-    enum class Method { vectors, exchange, lines, transpose, columns, strips };
+    // How consecutive fields move: all at once, as streams that are woven, by vectors of whole records, by an exchange or by whole
+    // lines; equal ones as rows of a register transpose; narrow ones byte by byte, as columns, likewise; or one by one as strips
+    // of bytes.
+    enum class Method { weave, vectors, exchange, lines, transpose, columns, strips };
     struct Group {
         Method method;
         std::size_t first;
@@ -86,11 +88,19 @@ private:
     void choose_method(const std::vector<std::int64_t>& widths);
     void choose_slabs(const std::vector<std::int64_t>& widths);
     // Do all fields move at once, in blocks of some records? (Then the last slab has the rest, less than a slab, too.)
-    bool by_blocks() const { return groups_[0].method == Method::vectors || groups_[0].method == Method::exchange; }
+    bool by_blocks() const {
+        const Method method = groups_[0].method;
+        return method == Method::weave || method == Method::vectors || method == Method::exchange;
+    }
     bool dense() const;  // no gaps within and between the records
     bool as_well_apart() const;  // what was planned is not faster than a copy of each field by itself
     void move_lines(const Slab& slab) const noexcept;
     void exchange_slab(const Slab& slab) const noexcept;
+    template <class Move>
+    void join_pieces(const Slab& slab, std::int64_t block, Move move) const noexcept;
+    template <class Move>
+    void split_pieces(const Slab& slab, std::int64_t most, std::int64_t block, Move move) const noexcept;
+    void weave_slab(const Slab& slab) const noexcept;
     void join_vectors(const Slab& slab) const noexcept;
     void split_vectors(const Slab& slab) const noexcept;
     void split_slab(const Slab& slab) const noexcept;
@@ -120,6 +130,7 @@ private:
     std::vector<Field> fields_;  // in the order of the record
     std::vector<Group> groups_;
     ExchangeTable exchange_;
+    WeaveTable woven_fields_;
     RecordVectorTable vectors_;
     std::vector<RecordVectorTable> woven_;  // how columns of bytes are joined to fields of 2 bytes, 3, ...
     std::vector<std::int64_t> rows_;  // offsets of a slab's records, for transposes

@@ -14,6 +14,7 @@ constexpr std::int64_t kFieldFlushBytes = 4 * 1024;     // of a field, collected
 constexpr std::int64_t kExchangedBytes = 8 * 1024;
 constexpr std::int64_t kLeastColumn = 64;  // of records, worth and able to be transposed
 constexpr std::int64_t kVectorStageBytes = 8 * 1024;  // of records, half of which are collected before they are streamed
+constexpr std::int64_t kDealtRun = 1024;  // of a stream, collected before it leaves
 constexpr std::int64_t kWideRow = 64;            // a strip's row may be written as so many bytes
 constexpr std::int64_t kPanelBytes = 512;          // of a field, per pass over the records
 constexpr std::int64_t kStreamedPanelBytes = 256;
@@ -42,7 +43,9 @@ void Records::run(const std::byte* const* srcs, std::byte* const* dsts, std::int
         const std::int64_t from = unit * slab_;
         const std::int64_t to = by_blocks() && unit + 1 == units_ ? records_ : std::min(from + slab_, records_);
         const Slab slab{srcs, dsts, from, to - from};
-        if (method == Method::vectors) {
+        if (method == Method::weave) {
+            weave_slab(slab);
+        } else if (method == Method::vectors) {
             split_ ? split_vectors(slab) : join_vectors(slab);
         } else if (method == Method::exchange) {
             exchange_slab(slab);
@@ -119,22 +122,24 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
     }
 }
 
-void Records::join_vectors(const Slab& slab) const noexcept {
-    const RecordVectors block = vectors_.block();
+// Makes records of `slab`, by move(from, to, count, done), which makes so many of them, a block's at least, after those that are done:
+// past the caches by way of a stage.
+template <class Move>
+void Records::join_pieces(const Slab& slab, std::int64_t block, Move move) const noexcept {
     std::byte* to = slab.dsts[buffer_] + fields_[0].at + slab.begin * pitch_;
     const std::byte* from[RecordVectorTable::kMaxFields];
     for (std::size_t k = 0; k < fields_.size(); ++k) {
         from[k] = slab.srcs[fields_[k].buffer] + fields_[k].offset + slab.begin * fields_[k].width;
     }
-    const KernelStores stores{.prefetch = streams_, .claim = claims_};
-    const std::int64_t readable = records_ - slab.begin;
-    if (!streams_) return kernels_->join_vectors(block, from, to, slab.count, readable, stores);
-    LineStage<kVectorStageBytes / 2 + 2 * RecordVectorTable::kMaxBytes> stage(*kernels_);
-    const std::int64_t most = std::max(block.records, kVectorStageBytes / 2 / pitch_ / block.records * block.records);
+    if (!streams_) return move(from, to, slab.count, 0);
+    // Half of it is room for a block more than is wanted, of vectors or of woven lines.
+    static_assert(kVectorStageBytes / 2 >= 2 * std::max(RecordVectorTable::kMaxBytes, kMostWoven * kLine));
+    LineStage<kVectorStageBytes> stage(*kernels_);
+    const std::int64_t most = std::max(block, kVectorStageBytes / 2 / pitch_ / block * block);
     for (std::int64_t done = 0; done < slab.count;) {
         const std::int64_t left = slab.count - done;
-        const std::int64_t now = left < most + block.records ? left : most;  // no rest of less than a block
-        kernels_->join_vectors(block, from, stage.place(to + done * pitch_), now, readable - done, stores);
+        const std::int64_t now = left < most + block ? left : most;  // no rest of less than a block
+        move(from, stage.place(to + done * pitch_), now, done);
         stage.add(now * pitch_);
         for (std::size_t k = 0; k < fields_.size(); ++k) from[k] += now * fields_[k].width;
         done += now;
@@ -145,23 +150,23 @@ void Records::join_vectors(const Slab& slab) const noexcept {
     stage.finish();
 }
 
-void Records::split_vectors(const Slab& slab) const noexcept {
-    const RecordVectors block = vectors_.block();
+// Deals records of `slab` out, by move(from, to, count, done, room), which may write so many bytes behind every field's last one.
+// Past the caches by way of a stage, `most` records at a time, which make whole lines of every field, and no rest of less than `block`.
+template <class Move>
+void Records::split_pieces(const Slab& slab, std::int64_t most, std::int64_t block, Move move) const noexcept {
     const std::byte* from = slab.srcs[buffer_] + fields_[0].at + slab.begin * pitch_;
-    const std::int64_t span = fields_.back().at + fields_.back().width - fields_[0].at;
-    const std::int64_t readable = (records_ - slab.begin - 1) * pitch_ + span;
     std::byte* to[RecordVectors::kMaxFields];
     for (std::size_t k = 0; k < fields_.size(); ++k) {
         to[k] = slab.dsts[fields_[k].buffer] + fields_[k].offset + slab.begin * fields_[k].width;
     }
-    const KernelStores stores{.prefetch = streams_};
-    if (!streams_) return kernels_->split_vectors(block, from, to, slab.count, readable, 0, stores);
-    // Whole lines of every field at a time. (Fields do not overlap, so that they are no longer than their records.)
-    static_assert(kVectorStageBytes >= kLine * RecordVectorTable::kMaxSplitPitch);
-    alignas(kLine) std::byte stage[kVectorStageBytes + 3 * kLine * (RecordVectors::kMaxFields + 1)];
-    const std::int64_t most = std::max(kLine, kVectorStageBytes / 2 / pitch_ / kLine * kLine);
-    for (std::int64_t done = 0; done < slab.count; done += most) {
-        const std::int64_t now = std::min(most, slab.count - done);
+    if (!streams_) return move(from, to, slab.count, 0, 0);
+    // (Fields do not overlap, so that they are no longer than their records.)
+    constexpr std::int64_t kMost = kMostWoven * (kDealtRun + kLine);
+    static_assert(kMost >= kLine * RecordVectorTable::kMaxSplitPitch && kMost >= kVectorStageBytes);
+    alignas(kLine) std::byte stage[kMost + 3 * kLine * (RecordVectors::kMaxFields + 1)];
+    for (std::int64_t done = 0; done < slab.count;) {
+        const std::int64_t left = slab.count - done;
+        const std::int64_t now = left < most + block ? left : most;
         std::byte* staged[RecordVectors::kMaxFields];
         std::byte* free = stage;
         for (std::size_t k = 0; k < fields_.size(); ++k) {
@@ -169,13 +174,53 @@ void Records::split_vectors(const Slab& slab) const noexcept {
             free += 3 * kLine + now * fields_[k].width;  // and room for what a vector writes behind it
             free -= into_line(free);
         }
-        kernels_->split_vectors(block, from + done * pitch_, staged, now, readable - done * pitch_, kLine, stores);
+        move(from + done * pitch_, staged, now, done, kLine);
         for (std::size_t k = 0; k < fields_.size(); ++k) {
             const std::int64_t bytes = now * fields_[k].width;
             kernels_->stream(staged[k], to[k], bytes);
             to[k] += bytes;
         }
+        done += now;
     }
+}
+
+void Records::weave_slab(const Slab& slab) const noexcept {
+    const std::int64_t width = fields_[0].width;
+    const std::int64_t block = woven_fields_.vector_bytes() / width;
+    const KernelStores stores{.prefetch = prefetch_, .claim = claims_};
+    // One row: what is asked for ahead are the records, or elements, of later ones.
+    const auto weave = [&](const std::byte* const* from, std::byte* const* to, std::int64_t count) {
+        woven_fields_.run(*kernels_, from, to, count * width, {1, count * (split_ ? pitch_ : width), 0}, stores);
+    };
+    if (split_) {
+        split_pieces(slab, kDealtRun / width, block,
+                     [&](const std::byte* from, std::byte* const* to, std::int64_t count, std::int64_t, std::int64_t) {
+                         weave(&from, to, count);
+                     });
+    } else {
+        join_pieces(slab, block, [&](const std::byte* const* from, std::byte* to, std::int64_t count, std::int64_t) {
+            weave(from, &to, count);
+        });
+    }
+}
+
+void Records::join_vectors(const Slab& slab) const noexcept {
+    const RecordVectors block = vectors_.block();
+    const KernelStores stores{.prefetch = streams_, .claim = claims_};
+    const std::int64_t readable = records_ - slab.begin;
+    join_pieces(slab, block.records, [&](const std::byte* const* from, std::byte* to, std::int64_t count, std::int64_t done) {
+        kernels_->join_vectors(block, from, to, count, readable - done, stores);
+    });
+}
+
+void Records::split_vectors(const Slab& slab) const noexcept {
+    const RecordVectors block = vectors_.block();
+    const std::int64_t span = fields_.back().at + fields_.back().width - fields_[0].at;
+    const std::int64_t readable = (records_ - slab.begin - 1) * pitch_ + span;
+    split_pieces(slab, std::max(kLine, kVectorStageBytes / 2 / pitch_ / kLine * kLine), 1,
+                 [&](const std::byte* from, std::byte* const* to, std::int64_t count, std::int64_t done, std::int64_t room) {
+                     kernels_->split_vectors(block, from, to, count, readable - done * pitch_, room, {.prefetch = streams_});
+                 });
 }
 
 void Records::split_slab(const Slab& slab) const noexcept {

@@ -1,19 +1,16 @@
-// Interleave: 2, 4, 8 or 16 streams of elements interleaved into a run of the destination, or deinterleaved; by short vectors up to
-// 16 of any number.
-#include <bit>
-#include <cmath>
+// Interleave: 2 to 16 streams of elements interleaved into a run of the destination, or deinterleaved.
 #include <numeric>
 
 #include "plan/strategies.hpp"
 #include "plan/costs.hpp"
-#include "plan/gather_table.hpp"
 #include "plan/lines.hpp"
 #include "plan/row_strategy.hpp"
+#include "plan/weave_table.hpp"
 
 namespace dnnmove {
 namespace {
 
-constexpr std::int64_t kMaxElement = 16;  // bytes
+constexpr double kStagedParts = 0.04;  // cycles a byte
 constexpr double kStagedWoven = 0.05;  // cycles a byte; more than kStagedByte, since others read on meanwhile
 // Shorter runs of the source, from far apart, are better read by strategies that ask for them, and that read more of a line at
 // once. (Emerald Rapids, AVX2, two threads, 6 to 80 MB, 5 to 9 streams of 60 to 160 bytes at a time: 0.55 to 1.2 of their speed.)
@@ -25,34 +22,27 @@ constexpr std::int64_t kLongRun = 512;  // bytes
 constexpr std::int64_t kUnfollowedStreams = 4;
 constexpr std::int64_t kMostStaged = 16 * 1024;  // bytes of all pieces; the last ones may be twice as long as the others
 
-bool few_streams(std::int64_t count) { return count >= 2 && count <= kMostWoven; }
-
 // a walks the streams, b is the loop around them.
 struct Interleave final : RowStrategy {
     using RowStrategy::RowStrategy;
 
     bool match(const Problem& problem) {
-        if (itemsize > kMaxElement || !power_of_two(itemsize) || !take_streams(problem)) return false;
-        by_lines = problem.kernels().weave_lines != nullptr && power_of_two(streams) && a.extent * itemsize >= kLine;
-        return by_lines || suits_lanes(problem);
+        if (!WeaveTable::may_be(itemsize, 2) || !take_streams(problem)) return false;
+        table = WeaveTable(itemsize, streams, deals, a.extent * itemsize, problem.kernels());
+        return table.by_lines() || suits_lanes(problem);
     }
     double cost(const Problem& problem) const override {
-        if (!by_lines) {
-            // Past the caches what is woven goes by way of a stage; what is dealt out does whoever moves it.
-            const double staged = problem.context.beyond_cache && !deals ? kStagedWoven : 0;
-            return cost_by_lanes(problem) * costs_of(problem.kernels()).weave + staged;
-        }
-        const double rounds = std::countr_zero(static_cast<unsigned>(streams));
-        // What is dealt out to few streams waits for its stores, not for permutes.
-        double cycles = waste_of(kLine) * (deals ? 5.5 : 1.5 + rounds) / kLine;
+        const double cycles = table.cost(a.extent, problem.kernels());
+        // Past the caches what is woven by lanes goes by way of a stage; what is dealt out does whoever moves it.
+        if (!table.by_lines()) return cycles + (problem.context.beyond_cache && !deals ? kStagedWoven : 0);
         // Short rows that end inside a vector cannot be streamed line by line, but by way of a stage.
-        if (!(deals && stages()) && a.extent * a.dst_stride < 2048 && a.extent * itemsize % kLine != 0) cycles += 0.06;
-        return cycles * costs_of(problem.kernels()).weave_lines;
+        const bool parts = a.extent * a.dst_stride < 2048 && a.extent * itemsize % kLine != 0;
+        return cycles + (parts && !(deals && stages()) ? kStagedParts : 0);
     }
     StoreMode size(const Problem& problem) override {
-        permutes = weave_permutes(itemsize, streams, deals, by_lines);
+        table.make_permutes();
         const PlanContext& context = problem.context;
-        const std::int64_t vector_steps = (by_lines ? kLine : kWeaveLane) / itemsize;
+        const std::int64_t vector_steps = table.vector_bytes() / itemsize;
         const std::int64_t step = a.dst_stride;  // bytes
         const std::int64_t row = a.extent * step;
         const std::int64_t alignment = row_alignment(problem);
@@ -67,7 +57,7 @@ struct Interleave final : RowStrategy {
         // by way of a stage.)
         const bool follow = whole && (!deals || (a.extent == vector_steps && pitch == kLine)) &&
                             (b.extent == 1 || b.dst_stride == a.extent * streams * itemsize);
-        const bool direct = context.beyond_cache && by_lines && same_phase &&
+        const bool direct = context.beyond_cache && table.by_lines() && same_phase &&
                             ((whole && alignment == kLine) || is_long || follow);
         if (!direct) return size_streams(problem, vector_steps);
         unit_step = streams * itemsize;
@@ -82,14 +72,13 @@ struct Interleave final : RowStrategy {
         return {deals ? "deinterleave" : "interleave", "elements", "rows",
                 std::to_string(streams) + " streams" + (by_pieces ? ", each staged" : "")};
     }
-    std::size_t memory() const override { return Strategy::memory() + heap_bytes(permutes); }
+    std::size_t memory() const override { return Strategy::memory() + table.memory(); }
 
     bool deals = false;  // deinterleaves
-    bool by_lines = false;  // whole vectors of a line
     bool by_pieces = false;  // past the caches, a piece of each stream at a time, by way of a stage of their own
     std::int64_t streams = 0;
     std::int64_t pitch = 0;  // bytes from stream to stream, on the side where they are separate
-    std::vector<GatherIndex> permutes;
+    WeaveTable table;
 
 private:
     // Takes the loops of the streams and the one around them; false where there are none.
@@ -112,8 +101,7 @@ private:
             from[k] = src + (deals ? 0 : k * apart);
             to[k] = dst + (deals ? k * apart : 0);
         }
-        const Weave weave{static_cast<int>(itemsize), static_cast<int>(streams), deals, permutes.data()};
-        (by_lines ? call.kernels.weave_lines : call.kernels.weave)(weave, from, to, count * itemsize, b_of(call), stores);
+        table.run(call.kernels, from, to, count * itemsize, b_of(call), stores);
     }
     void run_pieces(const Call& call) const noexcept;
     // Does kernels/weave_lanes.hpp know these streams, and does the source come in runs that are long enough?
@@ -129,45 +117,6 @@ private:
         if (deals || pitch == run) run *= streams;
         return b.src_stride == run ? run * b.extent : run;
     }
-    double waste_of(std::int64_t vector_bytes) const {
-        const auto bytes = static_cast<double>(a.extent * itemsize);
-        const auto vector = static_cast<double>(vector_bytes);
-        return std::ceil(bytes / vector) * vector / bytes;
-    }
-    // As kernels/weave_lanes.hpp moves records, whose kinds differ in how many lanes are read and written for so many permutes.
-    // (Zen 5, AVX2, one thread, in the first-level cache, nanoseconds a KB with 9 of the copy: three streams of a byte 17, five 19,
-    // seven 15, twelve 20; three of 4 bytes 16, five 26, nine 21; of 8 bytes 16, dealt out 20.)
-    double cost_by_lanes(const Problem& problem) const {
-        constexpr double kLonger = 1.1;  // than a lane, or no power of two
-        constexpr double kHalves = 2.5;  // lanes that are half of two others
-        constexpr double kDealtStream = 0.2;  // whole vectors of records, each stream of which gets a lane at a time
-        constexpr double kLastLane = 1.5;  // of records of several lanes: as much as three quarters of two
-        const double group_cycles = deals ? 4.6 : 3.3;  // of a lane of every record, with two of each stream
-        const auto of_lane = static_cast<double>(kWeaveLane / itemsize);
-        const auto record = static_cast<double>(streams * itemsize);
-        const bool any = !power_of_two(streams);
-        const bool halves = any && itemsize == kWeaveLane / 2 && streams % 2 != 0;
-        const double groups = std::ceil(record / static_cast<double>(kWeaveLane));
-        const auto side = static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(streams)));
-        const double moved = halves || !any ? static_cast<double>(streams) : groups > 1 ? groups * of_lane : side;
-        const double rounds = std::log2(std::min(moved, of_lane));
-        double waste = waste_of(kWeaveLane);
-        if (any && groups > 1 && problem.kernels().vector_bytes > kWeaveLane) {
-            constexpr std::int64_t kTwo = 2 * kWeaveLane;
-            const std::int64_t bytes = a.extent * itemsize;
-            const auto lanes = static_cast<double>((bytes % kTwo + kWeaveLane - 1) / kWeaveLane);
-            waste += lanes * (kLastLane - 1) * static_cast<double>(kWeaveLane) / static_cast<double>(bytes);
-        }
-        const double moves = moved / static_cast<double>(streams) * (1.5 + rounds) / kLine;
-        const double besides = any && groups > 1 && !halves ? groups * group_cycles / (2 * of_lane * record) : 0;
-        const double kind = halves        ? kHalves
-                            : any         ? kLonger
-                            : groups == 1 ? 1
-                            : deals       ? std::max(kLonger, kDealtStream * static_cast<double>(streams))
-                                          : kLonger;
-        const double row_cycles = any ? 14 : 8;
-        return waste * (moves * kind + besides) + row_cycles / (static_cast<double>(a.extent) * record);
-    }
 };
 
 bool Interleave::take_streams(const Problem& problem) {
@@ -177,11 +126,11 @@ bool Interleave::take_streams(const Problem& problem) {
     const Loop& inner = loops[last];
     const Loop& before = loops[last - 1];
     const auto found = std::find_if(loops.begin(), loops.end() - 1, [&](const Loop& loop) {
-        return !loop.table && loop.src_stride == itemsize && few_streams(loop.extent) &&
+        return !loop.table && loop.src_stride == itemsize && WeaveTable::may_be(itemsize, loop.extent) &&
                inner.src_stride == loop.extent * itemsize;
     });
     const bool may_deal = found != loops.end() - 1 && inner.extent * itemsize >= kWeaveLane;
-    const bool may_interleave = few_streams(inner.extent) && continues(before, inner.extent * itemsize) &&
+    const bool may_interleave = WeaveTable::may_be(itemsize, inner.extent) && continues(before, inner.extent * itemsize) &&
                                 before.src_stride == itemsize && before.extent * itemsize >= kWeaveLane;
     if (!may_deal && !may_interleave) return false;
     // The same run can be seen as inner.extent streams that are interleaved or as found->extent that are dealt out. Fewer
