@@ -226,6 +226,16 @@ def sources() -> list[Case]:
     return cases
 
 
+def bands() -> list[Case]:
+    """Images of some spectral bands, pixel by pixel to band by band and back."""
+    cases = []
+    for bands, dtype in itertools.product((5, 6, 7, 9, 12, 15), ("i1", "i2")):
+        for side in (224, 1024):
+            cases.append(permute("bands", (side, side, bands), (2, 0, 1), dtype))
+            cases.append(permute("bands", (bands, side, side), (1, 2, 0), dtype))
+    return cases
+
+
 def cases(threads: int) -> list[Case]:
-    families = (sizes, squares, rectangles, cubes, layouts, attention, rows, high_ranks, outer_extents, sources)
+    families = (sizes, squares, rectangles, cubes, layouts, bands, attention, rows, high_ranks, outer_extents, sources)
     return [case for family in families for case in family()]

@@ -294,8 +294,9 @@ void weave_records(const Weave& weave, std::byte* together, std::byte* const* se
             for (int s = 0; asks && (deal ? stores.prefetch : stores.claim) && s < count; ++s) {
                 __builtin_prefetch(place.together + (deal ? ahead : 0) + s * kAsk);
             }
+            // Of a stream that is stored to, the line that the next bytes go on into.
             for (int s = 0; asks && (deal ? stores.claim : stores.prefetch) && s < count; ++s) {
-                __builtin_prefetch(place.at(s) + (deal ? 0 : ahead));
+                __builtin_prefetch(place.at(s) + (deal ? kStep - 1 : ahead));
             }
             Records::template move<kBlocks, false>(place, index);
         }
