@@ -222,20 +222,18 @@ struct Checked {
             .that(weave.permutes != nullptr, "permutes");
     }
     static void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
-                         const KernelLoop& rows, KernelStores stores) noexcept {
+                         KernelStores stores) noexcept {
         Check("exchange")
             .stores(stores)
             .that(block.count >= 1 && block.count <= ExchangeBlock::most_vectors(inner.exchange_bytes),
                   "1 to most_vectors vectors")
             .that(records >= block.records, "the records of a block at least")
-            .that(rows.extent >= 0, "rows are not negative")
-            .that(rows.src_rows == nullptr || inner.exchange_bytes < kLine, "no table of rows where vectors are lines")
             .that(!stores.nontemporal || inner.exchange_bytes == kLine, "vectors that are no lines are not streamed");
         for (std::int32_t v = 0; v < block.count; ++v) {
             const std::int32_t steps = block.destinations[v].steps;
             Check("exchange").that(steps >= 1 && steps <= ExchangeBlock::kMaxSteps, "1 to kMaxSteps steps of a vector");
         }
-        inner.exchange(block, srcs, dsts, records, rows, stores);
+        inner.exchange(block, srcs, dsts, records, stores);
     }
     static void split_records(const RecordBlock& block, const std::byte* src, std::byte* const* dsts) noexcept {
         Check("split_records").that(block.count >= 1 && block.count <= kMaxRecordFields, "1 to kMaxRecordFields fields");

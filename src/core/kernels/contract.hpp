@@ -81,11 +81,12 @@ struct RunPlace {
     std::int64_t dst;
 };
 
-// May a block of so many vectors share so many windows? They and their tables lie in registers.
-inline constexpr int kMostShared = 5;
 // Of a block of two-window vectors so few, with so many steps in all, keep their permutes in registers.
 inline constexpr int kMostGatherVectors = 8;
 inline constexpr int kMostGatherTables = 24;  // of 32 registers
+
+// May a block of so many vectors share so many windows? They and their tables lie in registers.
+inline constexpr int kMostShared = 5;
 constexpr bool shares_windows(std::int64_t vectors, std::int64_t windows) {
     return vectors <= kMostShared && windows <= kMostShared && vectors * (windows - 1) <= 20;
 }
@@ -337,13 +338,12 @@ struct Kernels {
     // The same for 2, 4, 8 or 16 streams of a line at least. Null where no bytes of two vectors are picked at once.
     void (*weave_lines)(const Weave& weave, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t bytes,
                         const KernelLoop& b, KernelStores stores) noexcept;
-    // `records` records, at least a block's, between the buffers at `srcs` and those at `dsts`, rows.extent times; the last
-    // block of a row may repeat part of the one before it. Its vectors are of exchange_bytes: a line, or 16 bytes. Where they are
-    // lines, rows.src_rows is null.
+    // `records` records, at least a block's, between the buffers at `srcs` and those at `dsts`; the last block may repeat part of
+    // the one before it. Its vectors are of exchange_bytes: a line, or 16 bytes.
     // nontemporal: only of lines, every vector of the destination's whole blocks lies on one. prefetch: every source so many
     // bytes ahead.
     void (*exchange)(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
-                     const KernelLoop& rows, KernelStores stores) noexcept;
+                     KernelStores stores) noexcept;
     std::int64_t exchange_bytes;
     // Deals records out to their fields, by non-temporal stores, or makes records of fields without gaps between them,
     // storing every line of the destination once; at most kMaxRecordFields. Null where a vector is no line.

@@ -79,7 +79,7 @@ inline void run_exchange(const ExchangeBlock& block, const ExchangeCursors& at, 
 }
 
 void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
-              const KernelLoop& rows, KernelStores stores) noexcept {
+              KernelStores stores) noexcept {
     ExchangeCursors at;
     for (std::int32_t v = 0; v < block.count; ++v) {
         const ExchangeVector& source = block.sources[v];
@@ -92,22 +92,14 @@ void exchange(const ExchangeBlock& block, const std::byte* const* srcs, std::byt
     const auto run = [&](std::int64_t blocks, KernelStores how) {
         with_number<2, 3, 4>(block.count, [&]<int count>() { run_exchange<count>(block, at, blocks, how); });
     };
-    // Moves on by so many records and bytes.
-    const auto move = [&](std::int64_t by, std::int64_t src, std::int64_t dst) {
-        for (std::int32_t v = 0; v < block.count; ++v) {
-            at.from[v] += by * (at.from_moves[v] / block.records) + src;
-            at.to[v] += by * (at.to_moves[v] / block.records) + dst;
-        }
-    };
-    const std::int64_t last = records % block.records == 0 ? 0 : records - block.records;
-    for (std::int64_t j = 0; j < rows.extent; ++j) {
-        run(records / block.records, stores);
-        if (last != 0) {
-            move(last, 0, 0);
-            run(1, KernelStores{});
-        }
-        if (j + 1 < rows.extent) move(-last, rows.src_at(j + 1) - rows.src_at(j), rows.dst_stride);
+    run(records / block.records, stores);
+    if (records % block.records == 0) return;
+    const std::int64_t last = records - block.records;
+    for (std::int32_t v = 0; v < block.count; ++v) {
+        at.from[v] += last * (at.from_moves[v] / block.records);
+        at.to[v] += last * (at.to_moves[v] / block.records);
     }
+    run(1, KernelStores{});
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ struct ShortCursor {
 struct ShortCursors {
     ShortCursor sources[ExchangeBlock::kMaxVectors];
     ShortCursor destinations[ExchangeBlock::kMaxVectors];
-    std::int64_t blocks;  // whole ones of a row
-    std::int64_t last;    // the record from which the last block of a row repeats part of the one before it; 0: none does
+    std::int64_t blocks;  // whole ones
+    std::int64_t last;    // the record from which the last block repeats part of the one before it; 0: none does
     std::int64_t ahead;   // bytes; 0: nothing is asked for
 };
 
@@ -106,57 +106,42 @@ struct FewShort {
     }
 
     template <bool claims>
-    static void run(const ExchangeBlock& block, const ShortCursors& at, const KernelLoop& loop, std::int64_t rows_ahead) {
-        const KernelLoop rows = loop;  // values: the stores could alias them
+    static void run(const ExchangeBlock& block, const ShortCursors& at) {
         Vector picks[count][count];
-        Places<const std::byte> src;
-        Places<std::byte> dst;
+        Places<const std::byte> from;
+        Places<std::byte> to;
         for (int v = 0; v < count; ++v) {
             for (int s = 0; s < count; ++s) picks[v][s] = picks_of<Simd>(block.steps[v * count + s]);
-            src.at[v] = at.sources[v].at;
-            dst.at[v] = at.destinations[v].at;
+            from.at[v] = at.sources[v].at;
+            to.at[v] = at.destinations[v].at;
         }
         const std::int64_t groups = at.blocks / kBlocks;
         const bool rest = at.blocks % kBlocks != 0;
         const bool again = at.last != 0;
+        const std::int64_t ahead = at.ahead;
         const auto src_step = each([&](int v) { return at.sources[v].move; });
         const auto dst_step = each([&](int v) { return at.destinations[v].move; });
-        // From the blocks that are left to the row's last one.
+        // From the blocks that are left to the last one.
         const auto src_last = each([&](int v) { return at.last * at.sources[v].record - groups * kBlocks * src_step[v]; });
         const auto dst_last = each([&](int v) { return at.last * at.destinations[v].record - groups * kBlocks * dst_step[v]; });
-        std::int64_t ahead = at.ahead;
-        for (std::int64_t j = 0; j < rows.extent; ++j) {
-            const std::int64_t src_row = rows.src_at(j);
-            const std::int64_t dst_row = j * rows.dst_stride;
-            if (rows_ahead != 0) ahead = rows.src_ahead(j + rows_ahead) - src_row;
-            Places<const std::byte> from = src;
-            Places<std::byte> to = dst;
-            from.move(each([&](int) { return src_row; }), 1);
-            to.move(each([&](int) { return dst_row; }), 1);
-            for (std::int64_t i = 0; i < groups; ++i) {
-                move<kBlocks, claims>(picks, from, to, src_step, dst_step, ahead);
-                from.move(src_step, kBlocks);
-                to.move(dst_step, kBlocks);
-            }
-            if (kBlocks == 2 && rest && again) {
-                move<kBlocks, claims>(picks, from, to, src_last, dst_last, ahead);
-                continue;
-            }
-            if (rest) move<1, claims>(picks, from, to, src_step, dst_step, ahead);
-            if (!again) continue;
-            from.move(src_last, 1);
-            to.move(dst_last, 1);
-            move<1, false>(picks, from, to, src_step, dst_step, 0);
+        for (std::int64_t i = 0; i < groups; ++i) {
+            move<kBlocks, claims>(picks, from, to, src_step, dst_step, ahead);
+            from.move(src_step, kBlocks);
+            to.move(dst_step, kBlocks);
         }
+        if (kBlocks == 2 && rest && again) return move<kBlocks, claims>(picks, from, to, src_last, dst_last, ahead);
+        if (rest) move<1, claims>(picks, from, to, src_step, dst_step, ahead);
+        if (!again) return;
+        from.move(src_last, 1);
+        to.move(dst_last, 1);
+        move<1, false>(picks, from, to, src_step, dst_step, 0);
     }
 };
 
-// One destination vector of the blocks [first, last), of `count` steps; `src` and `dst` bytes behind the cursors. `even`: all
-// sources move alike.
+// One destination vector of the blocks [first, last) from a record on, of `count` steps. `even`: all sources move alike.
 template <class Simd, int count, bool even>
 inline void exchange_short_vector(const ExchangeStep* steps, const ShortCursor* sources, const ShortCursor& destination,
-                                  std::int64_t first, std::int64_t last, std::int64_t records, std::int64_t src,
-                                  std::int64_t dst, bool claim) {
+                                  std::int64_t first, std::int64_t last, std::int64_t record, bool claim) {
     constexpr int kBlocks = Simd::kBytes / kShortExchange;
     typename Simd::Vector picks[count];
     const std::byte* from[count];
@@ -165,11 +150,11 @@ inline void exchange_short_vector(const ExchangeStep* steps, const ShortCursor* 
     for (int s = 0; s < count; ++s) {
         const ShortCursor& source = sources[steps[s].first];
         picks[s] = picks_of<Simd>(steps[s]);
-        from[s] = source.at + src + records * source.record + first * source.move;
+        from[s] = source.at + record * source.record + first * source.move;
         moves[s] = source.move;
     }
     const std::int64_t dst_move = destination.move;
-    std::byte* to = destination.at + dst + records * destination.record + first * dst_move;
+    std::byte* to = destination.at + record * destination.record + first * dst_move;
     std::int64_t further = 0;  // of all sources, where they move alike
     const auto move = [&]<int blocks>() {
         const auto vector_of = [&](int s) {
@@ -200,42 +185,37 @@ template <class Simd, bool even>
 struct ManyShort {
     // Blocks [first, last) from a record on.
     static void chunk(const ExchangeBlock& block, const ShortCursors& at, std::int64_t first, std::int64_t last,
-                      std::int64_t record, std::int64_t src, std::int64_t dst, bool claim) {
+                      std::int64_t record, bool claim) {
         using Vector = void (*)(const ExchangeStep*, const ShortCursor*, const ShortCursor&, std::int64_t, std::int64_t,
-                                std::int64_t, std::int64_t, std::int64_t, bool);
+                                std::int64_t, bool);
         static constexpr auto kBySteps = []<int... ks>(std::integer_sequence<int, ks...>) {
             return std::array<Vector, sizeof...(ks)>{exchange_short_vector<Simd, ks + 1, even>...};
         }(std::make_integer_sequence<int, ExchangeBlock::kMaxSteps>{});
         const ExchangeStep* steps = block.steps;
         for (std::int32_t v = 0; v < block.count; ++v) {
             const std::int32_t count = block.destinations[v].steps;
-            kBySteps[static_cast<std::size_t>(count - 1)](steps, at.sources, at.destinations[v], first, last, record, src, dst,
-                                                          claim);
+            kBySteps[static_cast<std::size_t>(count - 1)](steps, at.sources, at.destinations[v], first, last, record, claim);
             steps += count;
         }
     }
 
-    static void run(const ExchangeBlock& block, const ShortCursors& at, const KernelLoop& rows, bool claim) {
+    static void run(const ExchangeBlock& block, const ShortCursors& at, bool claim) {
         const std::int64_t most = 2 * (kShortChunk / (2 * kShortExchange * block.count) + 1);  // whole pairs
-        for (std::int64_t j = 0; j < rows.extent; ++j) {
-            const std::int64_t src = rows.src_at(j);
-            const std::int64_t dst = j * rows.dst_stride;
-            for (std::int64_t first = 0; first < at.blocks; first += most) {
-                const std::int64_t last = first + most < at.blocks ? first + most : at.blocks;
-                for (std::int32_t v = 0; at.ahead != 0 && v < block.count; ++v) {
-                    const ShortCursor& source = at.sources[v];
-                    for (std::int64_t i = first; i < last; ++i) __builtin_prefetch(source.at + src + (i + most) * source.move);
-                }
-                chunk(block, at, first, last, 0, src, dst, claim);
+        for (std::int64_t first = 0; first < at.blocks; first += most) {
+            const std::int64_t last = first + most < at.blocks ? first + most : at.blocks;
+            for (std::int32_t v = 0; at.ahead != 0 && v < block.count; ++v) {
+                const ShortCursor& source = at.sources[v];
+                for (std::int64_t i = first; i < last; ++i) __builtin_prefetch(source.at + (i + most) * source.move);
             }
-            if (at.last != 0) chunk(block, at, 0, 1, at.last, src, dst, false);
+            chunk(block, at, first, last, 0, claim);
         }
+        if (at.last != 0) chunk(block, at, 0, 1, at.last, false);
     }
 };
 
 template <class Simd>
 void exchange_short(const ExchangeBlock& block, const std::byte* const* srcs, std::byte* const* dsts, std::int64_t records,
-                    const KernelLoop& across, KernelStores stores) noexcept {
+                    KernelStores stores) noexcept {
     ShortCursors at;
     bool dense = block.count <= ExchangeBlock::few_vectors(kShortExchange);
     std::int64_t total = 0;
@@ -255,35 +235,23 @@ void exchange_short(const ExchangeBlock& block, const std::byte* const* srcs, st
     }
     at.blocks = records >> log2;
     at.last = at.blocks << log2 == records ? 0 : records - block.records;
-    KernelLoop rows = across;
-    if (at.blocks == 1 && at.last == 0 && rows.src_rows == nullptr) {  // rows of one block are blocks of one row
-        for (std::int32_t v = 0; v < block.count; ++v) {
-            at.sources[v].move = rows.src_stride;
-            at.destinations[v].move = rows.dst_stride;
-        }
-        total = rows.src_stride;
-        at.blocks = rows.extent;
-        rows = {1, 0, 0};
-    }
-    const std::int64_t row = at.blocks * kShortExchange * block.count;  // bytes
-    // Sources that move by little are many: each is asked for less far ahead. Of short rows later ones are asked for.
+    // Sources that move by little are many: each is asked for less far ahead.
     at.ahead = stores.prefetch ? kShortAhead * total / (kShortExchange * block.count) : 0;
-    const std::int64_t rows_ahead = stores.prefetch && rows.extent > 1 && row < 2 * kShortAhead ? kShortAhead / row + 1 : 0;
     bool even = true;
     for (std::int32_t v = 1; v < block.count; ++v) {
         even = even && at.sources[v].move == at.sources[0].move && at.destinations[v].move == at.destinations[0].move;
     }
     const auto run_few = [&]<int count, bool alike>() {
-        if (stores.claim) return FewShort<Simd, count, alike>::template run<true>(block, at, rows, rows_ahead);
-        FewShort<Simd, count, alike>::template run<false>(block, at, rows, rows_ahead);
+        if (stores.claim) return FewShort<Simd, count, alike>::template run<true>(block, at);
+        FewShort<Simd, count, alike>::template run<false>(block, at);
     };
     const auto run = [&]<int count>() {
         if (even) return run_few.template operator()<count, true>();
         run_few.template operator()<count, false>();
     };
     if (dense && with_number<2, 3, 4, 5, 6, 7, 8>(block.count, run)) return;
-    if (even) return ManyShort<Simd, true>::run(block, at, rows, stores.claim);
-    ManyShort<Simd, false>::run(block, at, rows, stores.claim);
+    if (even) return ManyShort<Simd, true>::run(block, at, stores.claim);
+    ManyShort<Simd, false>::run(block, at, stores.claim);
 }
 
 }  // namespace

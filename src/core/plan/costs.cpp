@@ -1,5 +1,5 @@
-// What kernels cost, as the planner compares them: measured on Zen 5 by benchmarks/estimates; exchanges, weaves by short vectors,
-// and the portable kernels' tables on Zen 4, beside the others.
+// What kernels cost, as the planner compares them: measured on Zen 5 by benchmarks/estimates; exchanges and the portable
+// kernels' tables on Zen 4, beside the others.
 #include "plan/costs.hpp"
 
 namespace dnnmove {

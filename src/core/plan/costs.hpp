@@ -10,8 +10,8 @@ namespace dnnmove {
 // Of one instruction set. Each strategy has a formula for how its cost depends on the extents (plan/strategies);
 // these factors make cycles of it.
 struct Costs {
-    double weave;                     // factor
-    double weave_lines;               // factor
+    double weave;                     // factor, by lanes
+    double weave_lines;               // factor, where there are such kernels
     double exchange;                  // factor
     std::array<double, 5> transpose;  // factor, of elements of 1, 2, 4, 8 and 16 bytes
     std::array<double, 4> cells;      // factor, of strided elements in cells of 2, 4, 8 and 16 bytes

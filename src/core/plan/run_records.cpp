@@ -90,11 +90,10 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
         }
     };
     const std::int64_t blocks = slab.count / block;
-    constexpr KernelLoop kOnce{1, 0, 0};
     place(slab.begin);
     const bool aligned = std::all_of(to, to + destinations, [](const std::byte* p) { return into_line(p) == 0; });
     if (!streams_ || (aligned && kernels_->exchange_bytes == kLine)) {
-        kernels_->exchange(exchange_.block(), from, to, slab.count, kOnce,
+        kernels_->exchange(exchange_.block(), from, to, slab.count,
                            {.nontemporal = streams_, .prefetch = prefetch_, .claim = claims_});
         return;
     }
@@ -111,14 +110,14 @@ void Records::exchange_slab(const Slab& slab) const noexcept {
             free += 2 * kLine + now * block * step_of(k);
             free -= into_line(free);
         }
-        kernels_->exchange(exchange_.block(), from, staged, now * block, kOnce, KernelStores{false, true});
+        kernels_->exchange(exchange_.block(), from, staged, now * block, KernelStores{false, true});
         for (std::size_t k = 0; k < destinations; ++k) {
             kernels_->stream(staged[k], to[k], now * block * step_of(k));
         }
     }
     if (slab.count % block != 0) {  // again, some of the records
         place(slab.begin + slab.count - block);
-        kernels_->exchange(exchange_.block(), from, to, block, kOnce, KernelStores{});
+        kernels_->exchange(exchange_.block(), from, to, block, KernelStores{});
     }
 }
 

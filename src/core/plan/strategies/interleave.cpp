@@ -16,9 +16,9 @@ constexpr double kStagedWoven = 0.05;  // cycles a byte; more than kStagedByte, 
 // once. (Emerald Rapids, AVX2, two threads, 6 to 80 MB, 5 to 9 streams of 60 to 160 bytes at a time: 0.55 to 1.2 of their speed.)
 constexpr std::int64_t kLongRun = 512;  // bytes
 
-// More of them, but for powers of two, are dealt out from a loop, whose steps prefetchers follow: from the last stream on to the first
-// one of the next step of b. (Zen 5, AVX2, two threads that share no cache, 2 to 4 rows of 5 and 6 streams of 44 KB: where another
-// thread writes that one at the same time the call takes 1.5 to 2.7 times as long; 3 streams 0.8 to 0.93 of that in bands.)
+// More streams than these, but for powers of two, are dealt out from a loop, whose steps prefetchers follow: from the last stream on to
+// the first one of the next step of b. (Zen 5, AVX2, two threads that share no cache, 2 to 4 rows of 5 and 6 streams of 44 KB: where
+// another thread writes that one at the same time the call takes 1.5 to 2.7 times as long; 3 streams 0.8 to 0.93 of that in bands.)
 constexpr std::int64_t kUnfollowedStreams = 4;
 // Of more streams than a set of the first-level cache has lines, and which lie whole pages apart, each loses its line before that is
 // full. (Zen 5, AVX-512 VBMI, two threads, 15 and 14 streams of 1 MB: 0.66 and 0.77 of the speed of a transpose, 13 streams 1.15.)
