@@ -120,13 +120,13 @@ struct PartialShuffles {
             for (std::int32_t v = 0; v < block.count; ++v) {
                 Simd128::Vector vector = {};
                 for (const GatherStep* last = step + block.vectors[v].steps; step != last; ++step) {
-                    alignas(16) std::byte readable[64] = {};
-                    move_short(from + step->first, readable, block.window_bytes);
+                    alignas(16) std::byte readable[16] = {};
+                    move_short<16>(from + step->first, readable, block.window_bytes);
                     vector |= pick(readable, block.indices[step->index]);
                 }
-                alignas(16) std::byte written[64];
+                alignas(16) std::byte written[16];
                 Simd128::store(written, vector);
-                move_short(written, to + block.vectors[v].dst, block.vector_bytes);
+                move_short<16>(written, to + block.vectors[v].dst, block.vector_bytes);
             }
             from += src_step;
             to += dst_step;
