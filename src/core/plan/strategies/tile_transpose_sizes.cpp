@@ -80,10 +80,11 @@ constexpr std::int64_t kSmallSetLines = 8;
 constexpr std::int64_t kMostNarrow = 4;  // bytes of an element
 constexpr std::int64_t kMostStagedArray = 6 << 20;
 
-// Rows that begin inside a line, all at the same place of one: so many vectors of each are shifted onto the lines, at least.
+// Rows that begin inside a line, all at the same place of one, are shifted onto the lines from so many bytes on, by vectors of a
+// line; by others, see Processor.
 // (16 bytes behind a line. One thread, 16 KB to 2 MB: by vectors of a line rows of 192 to 512 bytes 1.2 to 1.75 times as fast,
 // of 1600 2.0, of two lines 0.83 to 1.05; by AVX2 rows of 128 bytes 1.1 to 1.3, longer ones 1.2 to 1.6.)
-constexpr std::int64_t kLeastShiftedVectors = 3;
+constexpr std::int64_t kLeastShiftedRow = 192;
 
 // A kernel call takes so many bytes at least, where rows of the destination are short. (Emerald Rapids, one thread, 80 to 256
 // KB in the second-level cache, rows of 20 to 96 bytes, against 512 bytes of each source row: 1.08 times as fast by AVX2, 1.07
@@ -262,7 +263,7 @@ bool TileTranspose::sides_meet() const {
 bool TileTranspose::splits_lines(const Sizing& sizing) const {
     const std::int64_t vector_bytes = sizing.context.kernels->vector_bytes;
     const std::int64_t place = sizing.context.dst_alignment | sizing.context.dst_offset;
-    const std::int64_t least = std::max(kLine, kLeastShiftedVectors * vector_bytes);
+    const std::int64_t least = vector_bytes < kLine ? sizing.context.processor->least_shifted_row : kLeastShiftedRow;
     return sizing.lines && place % vector_bytes != 0 && sizing.row >= least;
 }
 
