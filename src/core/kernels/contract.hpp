@@ -206,6 +206,9 @@ struct KernelStores {
     // transpose: every row of the source is an array of its own. Else all of them are parts of one, and what lies between the
     // first and the last is readable.
     bool own_rows = false;
+    // transpose, by ordinary stores or by way of a stage, vectors shorter than a line: takes a line of each row of the source
+    // before it comes to rows that might drive it out of the cache, and writes so many rows more at a time.
+    bool source_lines = false;
     // By ordinary stores, where the kernel gains by it: asks for the destination's lines a little before it writes there. Stores
     // reach the cache one after the other, and each would wait for its line by itself. (By ordinary prefetches: those for writing
     // are no faster.)

@@ -118,16 +118,47 @@ struct Cover {
         }
     }
 
+    // Tiles of a line of each source row beside each other, then those of the next rows, as far as there are whole tiles and
+    // lines; returns how many columns these are. (Not inlined: beside these tiles GCC keeps less of other ones' in registers.)
+    template <bool prefetch>
+    [[gnu::noinline]] static std::int64_t cover_source_lines(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                                             const std::int64_t* dst_rows, std::int64_t rows_out,
+                                                             std::int64_t rows_in, RowsAhead ahead) {
+        constexpr std::int64_t kColumns = std::max<std::int64_t>(kSide, kLine / width);
+        constexpr Columns kWhole{kSide, nullptr};
+        if (rows_in < kSide) return 0;
+        const std::int64_t end = rows_out - rows_out % kColumns;
+        for (std::int64_t first = 0; first < end; first += kColumns) {
+            std::int64_t j = 0;
+            for (; j + kSide <= rows_in; j += kSide) {
+                for (std::int64_t i = first; i < first + kColumns; i += kSide) {
+                    Tile::template run<true, false, prefetch>(src + i * width, src_rows + j, dst + j * width, dst_rows + i,
+                                                              kWhole, {ahead.src + i * width, ahead.rows + j});
+                }
+            }
+            for (std::int64_t i = first; i < first + kColumns && j < rows_in; i += kSide) {
+                cover_rest<true, prefetch>(src + i * width, src_rows, dst, dst_rows + i, kWhole, j, rows_in,
+                                           {ahead.src + i * width, ahead.rows}, nullptr);
+            }
+        }
+        return end;
+    }
+
     // rows_out x rows_in elements by tiles; columns that are left repeat part of the tile before them where
     // there is one.
     template <bool nontemporal, bool prefetch, bool claims = false>
     static inline void cover(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
-                             std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead, bool own_rows) {
+                             std::int64_t rows_out, std::int64_t rows_in, RowsAhead ahead, KernelStores stores) {
+        std::int64_t i = 0;
+        if constexpr (Simd::kBytes < kLine && !nontemporal && !claims) {
+            if (stores.source_lines) i = cover_source_lines<prefetch>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead);
+        }
         const std::byte* const room = rows_in < kPerLane && rows_out > 0 ? room_of(dst, dst_rows, rows_out, rows_in) : nullptr;
-        for (std::int64_t i = 0; i < rows_out; i += kSide) {
+        for (; i < rows_out; i += kSide) {
             std::int64_t columns = rows_out - i < kSide ? rows_out - i : kSide;
-            const std::byte* const end = columns == kSide ? nullptr
-                                                          : end_of(src + i * width, src_rows, rows_in, columns, own_rows);
+            const std::byte* const end = columns == kSide
+                                             ? nullptr
+                                             : end_of(src + i * width, src_rows, rows_in, columns, stores.own_rows);
             const bool parts_are_slow = Simd::kBytes < kLine && rows_out < kSide;  // to load: there are no masks
             if (columns <= kLanes / 2 * kPerLane || (parts_are_slow && kLanes > 1 && columns < kSide)) {
                 cover_narrow<nontemporal, prefetch, claims>(src + i * width, src_rows, dst, dst_rows + i, columns, rows_in,
@@ -168,19 +199,15 @@ template <class Simd, int width>
 void transpose(const std::byte* src, const std::int64_t* src_rows, std::byte* dst, const std::int64_t* dst_rows,
                std::int64_t rows_out, std::int64_t rows_in, KernelStores stores, RowsAhead ahead) noexcept {
     if (stores.nontemporal) {
-        Cover<Simd, width>::template cover<true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores.own_rows);
+        Cover<Simd, width>::template cover<true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores);
     } else if (stores.claim && stores.prefetch) {
-        Cover<Simd, width>::template cover<false, true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
-                                                              stores.own_rows);
+        Cover<Simd, width>::template cover<false, true, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores);
     } else if (stores.claim) {
-        Cover<Simd, width>::template cover<false, false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
-                                                               stores.own_rows);
+        Cover<Simd, width>::template cover<false, false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores);
     } else if (stores.prefetch) {
-        Cover<Simd, width>::template cover<false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
-                                                        stores.own_rows);
+        Cover<Simd, width>::template cover<false, true>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores);
     } else {
-        Cover<Simd, width>::template cover<false, false>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead,
-                                                         stores.own_rows);
+        Cover<Simd, width>::template cover<false, false>(src, src_rows, dst, dst_rows, rows_out, rows_in, ahead, stores);
     }
 }
 
@@ -243,7 +270,7 @@ void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::by
             const bool last = !groups || rows_in - j < 2 * Staged::kSide;  // with what is left of the rows
             const std::int64_t now = last ? rows_in - j : Staged::kSide;
             Cover<Simd, width>::template cover<false, false>(src + i * width, src_rows + j, stage + j * width, stage_rows, rows,
-                                                             now, {src + i * width, src_rows + j}, stores.own_rows);
+                                                             now, {src + i * width, src_rows + j}, stores);
             j += now;
         }
         stream_panel<Simd>(stage, kPitch, dst, dst_rows + i, rows, rows_in * width, owned * width, first, stores.nontemporal,

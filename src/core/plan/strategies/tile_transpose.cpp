@@ -55,11 +55,11 @@ double TileTranspose::worth_of_blocks(StoreMode stores, const WorthOfBlocks& wor
 }
 
 StrategyWords TileTranspose::describe() const {
-    const std::string remark = !block_lines.empty()
-                                   ? "source in blocks of " + std::to_string(kBlockLines * kLine) + " B of each row"
-                               : row_group != 0  ? "source rows in groups of " + std::to_string(row_group)
-                               : shifts_to_lines ? "destination rows from their first lines on"
-                                                 : "";
+    std::string remark = !block_lines.empty() ? "source in blocks of " + std::to_string(kBlockLines * kLine) + " B of each row"
+                         : row_group != 0     ? "source rows in groups of " + std::to_string(row_group)
+                         : shifts_to_lines    ? "destination rows from their first lines on"
+                                              : "";
+    if (source_lines && !by_lines) remark += remark.empty() ? "source by lines" : ", source by lines";
     return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows", remark};
 }
 
@@ -109,6 +109,7 @@ void TileTranspose::run(const Call& call) const noexcept {
               // What lies before a row's first line must not be streamed: a vector there is not aligned.
               {.nontemporal = mode == StoreMode::nontemporal && (before_row == 0 || start != 0),
                .prefetch = !near && row_group == 0,
+               .source_lines = source_lines,
                .claim = claims && (claims_near || !near)},
               {},
               base + next.src + moved(next.b_tile) * b.src_stride};

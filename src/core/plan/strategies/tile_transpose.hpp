@@ -38,6 +38,8 @@ struct TileTranspose final : ChainedTranspose {
     // The source's rows start inside a line, all at the same place: tiles of columns but the first begin with lines, and that
     // one has also what comes before the first line.
     bool begins_with_lines = false;
+    // Shorter vectors take a line of each source row at once (KernelStores).
+    bool source_lines = false;
     // In the second-level cache, too, lines are asked for; but not where vectors are lines, of bytes and of 2 bytes, whose
     // tiles take longer over each. (Emerald Rapids, 30 KB to 1 MB: such tiles 0.77 to 0.92 times as fast if they are, of wider
     // elements 1.0 to 1.45, and where vectors lie in two lines 1.0 to 1.9.)
@@ -117,6 +119,7 @@ private:
     std::int64_t panel_of_halves(const Sizing& sizing) const;
     bool panel_loses_lines(std::int64_t rows) const;
     bool sides_meet() const;
+    bool takes_source_lines(const Sizing& sizing) const;
     bool stages_lines(const Sizing& sizing, std::int64_t panel_rows, std::int64_t held) const;
     bool splits_lines(const Sizing& sizing) const;
     bool writes_whole_rows(const Sizing& sizing) const;
