@@ -114,10 +114,10 @@ inline constexpr Processor kManyStreams{
 // Zen 4, and those before it, whose first-level cache is like its own. (plan/strategies/tile_transpose_sizes.cpp has its figures.
 // least_shifted_row, AVX2, one thread, 0.2 to 2 MB, rows 16 bytes behind a line, not shifted, in the mean of 8: of 128 bytes 1.04 to
 // 1.17 times as fast, of 192 to 384 1.0 to 1.17, of 512 0.92 to 1.03, of 1024 to 4096 0.8 to 0.99; of 14 and more axes of 2 and 3
-// up to 1.6. open_lines: where a neighbour computes on the same cores, the halves of eight open lines leave one by one: 4000x4000
-// elements of 4 bytes at 4.4 GB/s by one thread and 8.6 by two instead of 29 and 33, for seconds on end; of four lines never. Eight
-// shapes of 26 to 64 MB, staged against eight open lines, the means of fifteen turns: 1.80 times as fast by one thread and 1.94 by
-// two, in panels of 256 bytes 1.66 and 1.72; without such a neighbour 0.5 to 1.0 and 0.9 to 1.4.)
+// up to 1.6. open_lines: the halves of eight open lines leave one by one for seconds on end, perhaps while a neighbour computes on
+// the same cores: 4000x4000 elements of 4 bytes at 4.4 GB/s by one thread and 8.6 by two instead of 29 and 33; those of four lines
+// never did. Eight shapes of 26 to 64 MB, staged against eight open lines, the means of fifteen turns: 1.80 times as fast by one
+// thread and 1.94 by two, in panels of 256 bytes 1.66 and 1.72; at other times 0.5 to 1.0 and 0.9 to 1.4.)
 inline constexpr Processor kSmallCaches = [] {
     Processor processor = kManyStreams;
     processor.short_panel_bytes = 128;
