@@ -480,7 +480,7 @@ TEST_CASE_FIXTURE(Checker, "panels are transposed by whole lines") {
     for (int log2 = 0; log2 < 5; ++log2) {
         const std::int64_t width = std::int64_t{1} << log2;
         const std::int64_t side = kernels_.vector_bytes / width;
-        for (const std::int64_t out : {std::int64_t{1}, side - 1, side, side + 1}) {
+        for (const std::int64_t out : {std::int64_t{1}, side - 1, side, side + 1, 64 / width + 4}) {
             if (out == 0) continue;
             for (const std::int64_t in : {std::int64_t{1}, 128 / width, 200 / width, dnnmove::kMaxPanelBytes / width * 2 + 1}) {
                 each_phase([&](const std::byte* src,

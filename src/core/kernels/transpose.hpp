@@ -236,7 +236,9 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
 }
 
 // Columns that are staged at a time: their rows of a panel, and what is read for them, stay in the first-level cache.
-//   Streamed, a line of each row of the source, or half of one: what comes from memory is asked for row by row.
+//   Streamed, a line of each row of the source, or of bytes half of one: what comes from memory is asked for row by row.
+//   (Zen 4, by shorter vectors, whole lines at once: source rows multiples of 4 KiB apart, past the caches, two threads: 4 and 8
+//   bytes 1.5 to 2.5 times as fast by AVX2, bytes 1.2 to 1.3, of which it takes as many columns; other pitches 0.93 to 1.14.)
 //   Through the caches up to four lines of so many rows as a tile has, then of the next: what comes from another cache comes
 //   sooner where lines follow each other. (Zen 5, rows that share cache sets, 1 to 8 MB, by vectors of a line: 1.1 to 1.8 times
 //   the speed of a line of each row, four lines of wide elements and two of narrow ones; bytes are level or slower. Such a stage
@@ -246,8 +248,9 @@ struct StagedColumns {
     static constexpr int kSide = Simd::kBytes / width;
     static constexpr bool kGroups = Simd::kBytes < kLine || width > 1;
     static constexpr int kStreamed = std::max(kSide, std::min<int>(kLine / width, 32));
+    static constexpr int kLines = std::max<int>(kSide, kLine / width);
     static constexpr int kCached = kGroups ? std::min<int>(4 * kLine / width, 64) : kStreamed;
-    static constexpr int kMost = std::max(kStreamed, kCached);
+    static constexpr int kMost = std::max(kLines, kCached);
 };
 
 // Transposes panels of a tile's columns into a staging buffer and writes whole lines of every row out of it. (Ice Lake,
@@ -263,7 +266,8 @@ void transpose_lines(const std::byte* src, const std::int64_t* src_rows, std::by
     std::int64_t stage_rows[Staged::kMost];
     for (int i = 0; i < Staged::kMost; ++i) stage_rows[i] = i * kPitch;
     const bool groups = Staged::kGroups && !stores.nontemporal;
-    const std::int64_t columns = stores.nontemporal ? Staged::kStreamed : Staged::kCached;
+    const std::int64_t streamed = stores.source_lines ? Staged::kLines : Staged::kStreamed;
+    const std::int64_t columns = stores.nontemporal ? streamed : Staged::kCached;
     for (std::int64_t i = 0; i < rows_out; i += columns) {
         const std::int64_t rows = std::min(rows_out - i, columns);
         for (std::int64_t j = 0; j < rows_in;) {

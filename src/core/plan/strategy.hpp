@@ -21,7 +21,7 @@ enum class StoreMode { cached, nontemporal, staged };
 // No staged unit is longer. The stage holds two of them, and is emptied as soon as it holds
 // kFlushBytes: little enough that reading the next units overlaps with writing it out.
 inline constexpr std::int64_t kMaxUnitBytes = 16 * 1024;
-// But for those of a transpose that reads its source by groups of rows.
+// But for those of a transpose that reads its source by groups of rows, or has to take a line of each of them at once.
 inline constexpr std::int64_t kMaxGroupedBytes = 64 * 1024;
 inline constexpr std::int64_t kFlushBytes = 4 * 1024;
 

@@ -59,7 +59,7 @@ StrategyWords TileTranspose::describe() const {
                          : row_group != 0     ? "source rows in groups of " + std::to_string(row_group)
                          : shifts_to_lines    ? "destination rows from their first lines on"
                                               : "";
-    if (source_lines && !by_lines) remark += remark.empty() ? "source by lines" : ", source by lines";
+    if (source_lines) remark += remark.empty() ? "source by lines" : ", source by lines";
     return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows", remark};
 }
 
@@ -68,8 +68,10 @@ void TileTranspose::run_tile(const Call& call, const Tile& tile) const noexcept 
     if (by_lines) {
         const std::int64_t left = b.extent - call.unit.b_tile * b.tile;
         const std::int64_t readable = whole_lines ? tile.rows : std::min(left, b.tile + extra_rows(itemsize));
+        KernelStores stores = call.stores();
+        stores.source_lines = source_lines;
         call.kernels.transpose_lines[width](tile.src, tile.src_rows, tile.dst, tile.dst_rows, tile.columns, readable, tile.rows,
-                                            call.unit.b_tile == 0, call.stores(), tile.ahead);
+                                            call.unit.b_tile == 0, stores, tile.ahead);
         return;
     }
     if (!block_lines.empty()) return run_blocks(call, tile);
