@@ -266,6 +266,7 @@ bool BlockWalk::can_carry(std::size_t outermost, std::int64_t run) {
 
 void BlockWalk::plan_blocks(const PlanContext& context) {
     PlanContext staging{context.kernels, false, context.near, kLine, 0};
+    staging.processor = context.processor;
     staging.far_source = far_ && !sink_->changes();
     std::int64_t count = 1;
     for (WalkLoop& loop : loops_) {

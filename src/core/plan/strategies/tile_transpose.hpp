@@ -120,6 +120,7 @@ private:
     bool panel_loses_lines(std::int64_t rows) const;
     bool sides_meet() const;
     bool takes_source_lines(const Sizing& sizing) const;
+    bool loses_far_parts(const Sizing& sizing) const;
     bool stages_lines(const Sizing& sizing, std::int64_t panel_rows, std::int64_t held) const;
     bool splits_lines(const Sizing& sizing) const;
     bool writes_whole_rows(const Sizing& sizing) const;
