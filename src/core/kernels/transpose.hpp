@@ -238,7 +238,7 @@ inline void stream_panel(const std::byte* stage, std::int64_t pitch, std::byte* 
 // Columns that are staged at a time: their rows of a panel, and what is read for them, stay in the first-level cache.
 //   Streamed, a line of each row of the source, or of bytes half of one: what comes from memory is asked for row by row.
 //   (Zen 4, by shorter vectors, whole lines at once: source rows multiples of 4 KiB apart, past the caches, two threads: 4 and 8
-//   bytes 1.5 to 2.5 times as fast by AVX2, bytes 1.2 to 1.3, of which it takes as many columns; other pitches 0.93 to 1.14.)
+//   bytes 1.2 to 2.5 times as fast by AVX2, bytes, of which it takes as many columns, 1.0 to 1.3; other pitches 0.93 to 1.14.)
 //   Through the caches up to four lines of so many rows as a tile has, then of the next: what comes from another cache comes
 //   sooner where lines follow each other. (Zen 5, rows that share cache sets, 1 to 8 MB, by vectors of a line: 1.1 to 1.8 times
 //   the speed of a line of each row, four lines of wide elements and two of narrow ones; bytes are level or slower. Such a stage
@@ -248,7 +248,7 @@ struct StagedColumns {
     static constexpr int kSide = Simd::kBytes / width;
     static constexpr bool kGroups = Simd::kBytes < kLine || width > 1;
     static constexpr int kStreamed = std::max(kSide, std::min<int>(kLine / width, 32));
-    static constexpr int kLines = std::max<int>(kSide, kLine / width);
+    static constexpr int kLines = kLine / width;
     static constexpr int kCached = kGroups ? std::min<int>(4 * kLine / width, 64) : kStreamed;
     static constexpr int kMost = std::max(kLines, kCached);
 };

@@ -133,9 +133,8 @@ inline constexpr Processor kSmallCaches = [] {
 // to 1.2 times as fast. Halves of lines in panels of 256 bytes instead of 512: of 4 bytes 1.06 to 1.15, of 128: of 8 bytes 1.15
 // to 1.31, of 16 bytes 1.34 and 1.52. Zen 4, one and two threads, 18 to 134 MB, staged with whole lines of the source: of 4 and 8 bytes
 // in rows 8 to 32 KiB apart in panels of 512 bytes 1.1 to 1.5 times as fast as of 128; of 8 and 16 bytes level with 256, 0.8 to 1.2.
-// Of 1 and 2 bytes in short rows, staged: in panels of as much as may be instead of 128
-// bytes 0.96 to 1.38, seven of nine 1.0 and more. What is moved by blocks since lines are staged, rank 6 and 8 of 16s and 8s:
-// 1.5 to 2.0.)
+// Of 1 and 2 bytes in short rows, staged: in panels of as much as may be instead of 128 bytes 0.96 to 1.38, seven of nine 1.0 and
+// more. What is moved by blocks since lines are staged, rank 6 and 8 of 16s and 8s: 1.5 to 2.0.)
 inline constexpr Processor kFewOpenLines = [] {
     Processor processor = kSmallCaches;
     processor.panel_bytes = {512, 512, 256, 128, 128};

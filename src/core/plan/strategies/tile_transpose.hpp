@@ -97,6 +97,8 @@ private:
         bool aligned;  // namely where it begins
 
         bool by_line() const { return context.kernels->vector_bytes == kLine; }
+        // Do vectors take parts of source lines, the rest of which a first-level cache of few ways may have lost?
+        bool may_lose_parts() const { return !by_line() && context.processor->small_first_level; }
         // Bytes of a destination row that vectors shorter than a line write at a time in the caches.
         std::int64_t most_held() const;
         // Source rows of a panel of so many bytes.

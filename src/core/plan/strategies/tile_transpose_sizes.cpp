@@ -264,8 +264,7 @@ bool TileTranspose::sides_meet() const {
 // Do shorter vectors take a line of each source row at once? The rows of the destination that they then write at a time, of a
 // line each, should stay in the cache until the next tile of their rows comes; a stage's do.
 bool TileTranspose::takes_source_lines(const Sizing& sizing) const {
-    if (sizing.by_line() || !sizing.context.processor->small_first_level) return false;
-    return by_lines || lines_at_one_place(kLine / itemsize) <= kMostLinesAtPlace;
+    return sizing.may_lose_parts() && (by_lines || lines_at_one_place(kLine / itemsize) <= kMostLinesAtPlace);
 }
 
 // Rows that begin at one place of a line: do vectors lie in two, unless they begin with the row's first line?
@@ -276,14 +275,13 @@ bool TileTranspose::splits_lines(const Sizing& sizing) const {
     return sizing.lines && place % vector_bytes != 0 && sizing.row >= least;
 }
 
-// In an 8-way cache: do shorter vectors come back for parts of source lines that they have lost, and that come from memory? (Zen 4,
-// AVX2, two threads, moved by blocks, 16x16x16x16x16x16 and 256x256x256 elements of 4 bytes, all axes reversed: by way of a stage
-// 1.1 to 1.4 times as fast; 26 other permutations of 18 to 80 MB level.)
+// Do tiles come back for parts of source lines that such a cache has lost, and that come from memory? (Zen 4, AVX2, two threads,
+// moved by blocks, 16x16x16x16x16x16 and 256x256x256 elements of 4 bytes, all axes reversed: by way of a stage 1.1 to 1.4 times as
+// fast; 26 other permutations of 18 to 80 MB level.)
 bool TileTranspose::loses_far_parts(const Sizing& sizing) const {
-    const PlanContext& context = sizing.context;
-    if (!context.far_source || sizing.by_line() || !context.processor->small_first_level) return false;
+    if (!sizing.context.far_source || !sizing.may_lose_parts() || takes_source_lines(sizing)) return false;
     const std::int64_t rows = std::min(b.extent, sizing.most_held() / itemsize);
-    return rows_in_sets(rows) < rows && lines_at_one_place(kLine / itemsize) > kMostLinesAtPlace;
+    return rows_in_sets(rows) < rows;
 }
 
 // In the caches: is each line of the destination stored once, by way of a stage? (Zen 5, two threads, 1 to 8 MB, permutations
@@ -402,9 +400,8 @@ bool TileTranspose::size_staged(const Sizing& sizing) {
     // Where no cache keeps the other part of all these lines, in more room than other units have. (Zen 4, AVX2, one and two threads, 300
     // to 500 source rows multiples of 4 KiB apart, of 4 bytes 1.2 to 1.7 times as fast, of 2 bytes 1.1 to 1.35, of bytes 1.0 to 1.15;
     // 2 KiB apart level.)
-    const std::int64_t of_line = std::max(sizing.side, kLine / itemsize);
-    const bool loses_parts = !sizing.by_line() && sizing.context.processor->small_first_level &&
-                             rows_in_cache(pitches()) < b.extent;
+    const std::int64_t of_line = kLine / itemsize;
+    const bool loses_parts = sizing.may_lose_parts() && rows_in_cache(pitches()) < b.extent;
     if (of_line * row <= (loses_parts ? kMaxGroupedBytes : kMaxUnitBytes)) {
         a.tile = std::min(a.extent, steps_for(sizing.context.unit_bytes, row, of_line));
         return true;
@@ -480,7 +477,7 @@ void TileTranspose::size_cached(const Sizing& sizing) {
     by_lines = stages_lines(sizing, sizing.panel(sizing.asked == 0 ? kPanelBytes : sizing.asked), held);
     whole_lines = by_lines && sizing.aligned;
     shifts_to_lines = !by_lines && splits_lines(sizing);
-    const std::int64_t step = std::max(sizing.side, kLine / itemsize);
+    const std::int64_t step = kLine / itemsize;
     const std::int64_t chosen = sizing.asked != 0 ? sizing.asked
                                 : by_lines        ? kPanelBytes
                                 : held != 0       ? held
