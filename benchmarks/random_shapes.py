@@ -10,7 +10,8 @@ from collections.abc import Callable
 from benchmarks.case import Case, dtype_of
 from benchmarks.grid.transpose import permute
 
-SMALLEST = 4e6  # bytes of an output, but of pixels: sizes are drawn by their logarithms
+SMALLEST = 4e6  # bytes of an output, but of pixels and powers of two: sizes are drawn by their logarithms
+SMALLEST_OF_POWERS = 128e3  # in the second-level cache, too
 LARGEST = 100e6
 DTYPES = ("i1", "i2", "f4", "f8")
 
@@ -119,6 +120,18 @@ def _of_rank(low: int, high: int, least: int, most: float) -> Callable[[random.R
     return make
 
 
+def _powers_of_two(draw: random.Random) -> Case:
+    """All axes are powers of two: rows lie in few sets of the caches. Half of them have their axes reversed."""
+    dtype = _dtype(draw)
+    rank = draw.randint(2, 8)
+    size = math.exp(draw.uniform(math.log(SMALLEST_OF_POWERS), math.log(LARGEST)))
+    powers = [1] * rank
+    for _ in range(round(math.log2(size / dtype_of(dtype).itemsize)) - rank):
+        powers[draw.randrange(rank)] += 1
+    order = tuple(reversed(range(rank))) if draw.random() < 0.5 else _order(draw, rank)
+    return permute("powers of two", tuple(2**power for power in powers), order, dtype)
+
+
 KINDS: dict[str, Callable[[random.Random], Case]] = {
     "layouts": _layouts,
     "shuffles": _shuffles,
@@ -128,6 +141,7 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "rank 5-9": _of_rank(5, 9, 2, 1.6),
     "rank 10-20": _of_rank(10, 20, 2, 1.3),
     "pixels": _pixels,
+    "powers of two": _powers_of_two,
 }
 GROUP = "random "  # the groups of their names begin so
 

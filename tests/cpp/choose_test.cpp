@@ -228,6 +228,12 @@ const Kernels& listening_kernels() {
             told = stores;
             all.transpose[2](src, src_rows, dst, dst_rows, rows_out, rows_in, stores, ahead);
         };
+        kernels.transpose_lines[0] = [](const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
+                                        const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
+                                        std::int64_t owned, bool first, KernelStores stores, RowsAhead ahead) noexcept {
+            told = stores;
+            all.transpose_lines[0](src, src_rows, dst, dst_rows, rows_out, rows_in, owned, first, stores, ahead);
+        };
         kernels.transpose_lines[2] = [](const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
                                         const std::int64_t* dst_rows, std::int64_t rows_out, std::int64_t rows_in,
                                         std::int64_t owned, bool first, KernelStores stores, RowsAhead ahead) noexcept {
@@ -267,21 +273,26 @@ TEST_CASE("ordinary stores ask for their lines where the plan is told that this 
 }
 
 TEST_CASE("a stage is filled by whole lines of the source where an 8-way cache would lose their other parts") {
-    const Nest matrix = transposed(515, 1024, 4);  // rows that begin anywhere
     PlanContext context = beyond_caches();
     context.kernels = &listening_kernels();
-    for (const Processor* processor : {&kManyStreams, &kSmallCaches, &kFewOpenLines}) {
-        context.processor = processor;
-        const NestPlan plan(matrix, context);
-        INFO(plan.describe());
-        REQUIRE(plan.describe().find("by whole lines") != std::string::npos);
-        const bool wanted = processor->small_first_level && context.kernels->vector_bytes < kLine;
-        CHECK((plan.describe().find("source by lines") != std::string::npos) == wanted);
-        testing::Bytes src(static_cast<std::size_t>(bytes_of(matrix))), dst(src.size() + 64);
-        std::byte* const line = dst.data() + (-reinterpret_cast<std::uintptr_t>(dst.data()) & 63);
-        told = {.source_lines = !wanted};
-        plan.run(src.data(), line, 0, plan.units());
-        CHECK(told.source_lines == wanted);
+    // Rows of the source 4 KiB apart, in which rows of the destination begin anywhere; of bytes a tile has more than eight.
+    for (const auto& [itemsize, by_small] : {std::pair{4, SourceLines::whole}, std::pair{1, SourceLines::copied}}) {
+        const Nest matrix = transposed(2060 / itemsize + 1, 4096 / itemsize, itemsize);
+        for (const Processor* processor : {&kManyStreams, &kSmallCaches, &kFewOpenLines}) {
+            context.processor = processor;
+            const NestPlan plan(matrix, context);
+            INFO(plan.describe());
+            REQUIRE(plan.describe().find("by whole lines") != std::string::npos);
+            const bool small = processor->small_first_level && context.kernels->vector_bytes < kLine;
+            const SourceLines wanted = small ? by_small : SourceLines::parts;
+            CHECK((plan.describe().find("source by lines") != std::string::npos) == (wanted == SourceLines::whole));
+            CHECK((plan.describe().find("source by copied lines") != std::string::npos) == (wanted == SourceLines::copied));
+            testing::Bytes src(static_cast<std::size_t>(bytes_of(matrix))), dst(src.size() + 64);
+            std::byte* const line = dst.data() + (-reinterpret_cast<std::uintptr_t>(dst.data()) & 63);
+            told = {.source_lines = small ? SourceLines::parts : SourceLines::whole};
+            plan.run(src.data(), line, 0, plan.units());
+            CHECK(told.source_lines == wanted);
+        }
     }
 }
 

@@ -84,8 +84,7 @@ std::vector<std::string> plans_of(const std::string& problem, Isa isa) {
         const std::string behind = plan(kManyStreams, 16);
         const std::string behind_by_few = plan(kFewStreams, 16);
         // (No processor of this kind has vectors of a line.)
-        const bool may_open_few = isa <= Isa::avx2 && stores == Variant::Stores::nontemporal;
-        const std::string by_few_open = may_open_few ? plan(kFewOpenLines, 64) : usual;
+        const std::string by_few_open = isa <= Isa::avx2 ? plan(kFewOpenLines, 64) : usual;
         const auto add = [&, where = where](const char* when, const std::string& text) {
             plans.push_back(name + where + when + ": " + text);
         };

@@ -139,16 +139,21 @@ protected:
         const dnnmove::RowsAhead ahead{src, src_rows.data()};
         if (!lines) {
             kernels_.transpose[log2](src, src_rows.data(), room.dst(), dst_rows.data(), out, in,
-                                     {.prefetch = in % 2 == 0, .source_lines = (out + in / 2) % 2 == 0, .claim = in % 3 == 0},
+                                     {.prefetch = in % 2 == 0,
+                                      .source_lines = static_cast<dnnmove::SourceLines>((out + in / 2) % 3),
+                                      .claim = in % 3 == 0},
                                      ahead);
         } else {
             // Panels as the planner makes them: neighbours own whole lines.
             const std::int64_t tile = (dnnmove::kMaxPanelBytes - 64) / width;
             for (std::int64_t j = 0; j < in; j += tile) {
                 const std::int64_t readable = std::min(in - j, tile + 64 / width);
-                kernels_.transpose_lines[log2](
-                    src, src_rows.data() + j, room.dst() + j * width, dst_rows.data(), out, readable, std::min(tile, in - j),
-                    j == 0, {.nontemporal = j / tile % 2 == 0, .prefetch = true, .source_lines = out % 2 == 0}, ahead);
+                kernels_.transpose_lines[log2](src, src_rows.data() + j, room.dst() + j * width, dst_rows.data(), out, readable,
+                                               std::min(tile, in - j), j == 0,
+                                               {.nontemporal = j / tile % 2 == 0,
+                                                .prefetch = true,
+                                                .source_lines = static_cast<dnnmove::SourceLines>(out % 3)},
+                                               ahead);
             }
         }
         for (std::int64_t i = 0; i < out; ++i) {

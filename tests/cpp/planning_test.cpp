@@ -176,10 +176,10 @@ TEST_CASE("a small first-level cache has lines staged where little else helps") 
         bool many_halves = false, small_halves = false;  // by shorter ones
     };
     for (const Case& c : std::initializer_list<Case>{
-             {1024, 1024, 4, 16, true, false, true},  // rows in one set, which begin at one place of a line
+             {1024, 1024, 4, 16, true, false, true, true},  // rows in one set, which begin at one place of a line
              {1023, 1000, 4, 16, true, true},  // at different ones
              {2047, 1200, 1, 16, true, false, true},  // tiles of bytes take longer over each line
-             {1024, 1024, 4, 64, true, false, true},  // a tile stores each line at once
+             {1024, 1024, 4, 64, true, false, true, true},  // a tile stores each line at once
              {1024, 2048, 4, 16, true, false, true},  // too much for the caches to help
              {1024, 1024, 8, 16, true, false, true},  // wide elements: whole rows
              {513, 513, 8, 16, false, true},  // both sides in the same sets
@@ -187,6 +187,12 @@ TEST_CASE("a small first-level cache has lines staged where little else helps") 
              {1025, 1025, 8, 16, false, true},  // wide elements: not by short vectors
              {511, 511, 8, 16, false, false},  // in sets that drift apart
              {1361, 1361, 4, 16, false, false},  // in many sets
+             {512, 512, 8, 16, true, false, true, true},
+             {512, 512, 4, 16, true, false, true},  // 2 KiB: source rows have two places
+             {1024, 1000, 4, 16, true, false},  // source rows have many
+             {1000, 1024, 4, 16, false, false},  // each line of them is taken at once
+             {1024, 1024, 1, 16, false, false},  // bytes
+             {512, 512, 16, 16, false, false},
          }) {
         INFO(c.n, " x ", c.m, " elements of ", c.itemsize, " bytes, aligned to ", c.alignment);
         const bool by_lines = best_isa() >= Isa::avx512;
@@ -195,6 +201,23 @@ TEST_CASE("a small first-level cache has lines staged where little else helps") 
         }
         CHECK(is_staged(c.n, c.m, c.itemsize, c.alignment, kSmallCaches) == (by_lines ? c.small_caches : c.small_halves));
     }
+}
+
+// Elements of 4 bytes whose axes are reversed, in the caches.
+TEST_CASE("a small first-level cache has chains staged whose source rows lie at one place of their pages") {
+    const auto is_staged = [](std::int64_t outer, std::int64_t middle, std::int64_t inner) {
+        PlanOptions options{Isa::scalar, 64, {}, &kSmallCaches};
+        options.variant.stores = Variant::Stores::cached;
+        const Nest nest{
+            {{inner, 4, 4 * outer * middle}, {middle, 4 * inner, 4 * outer}, {outer, 4 * inner * middle, 4}}, 0, 0, 4};
+        return contains(explain(nest, options), "by whole lines");
+    };
+    const bool by_halves = best_isa() < Isa::avx512;
+    CHECK(is_staged(64, 64, 64) == by_halves);
+    CHECK(is_staged(32, 96, 32) == by_halves);
+    CHECK(!is_staged(16, 256, 32));  // sixteen rows of the source at one place, the next ones at others
+    CHECK(!is_staged(64, 65, 64));  // at many
+    CHECK(!is_staged(128, 128, 128));  // too much for the caches to help
 }
 
 // n x m elements, transposed in the caches by vectors of 32 bytes, which come back for the other half of each line of the source.
@@ -235,7 +258,7 @@ TEST_CASE("shorter vectors read as many source rows as the first-level cache kee
     const auto by_lines = [](std::int64_t pitch) {
         PlanOptions options{Isa::scalar, 64, {}, &kSmallCaches};
         options.variant.stores = Variant::Stores::cached;
-        const Nest nest{{{64, 4, pitch}, {64, 4096, 4}}, 0, 0, 4};
+        const Nest nest{{{64, 4, pitch}, {64, 2048, 4}}, 0, 0, 4};
         return contains(explain(nest, options), "source by lines");
     };
     CHECK(by_lines(256));

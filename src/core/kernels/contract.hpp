@@ -198,6 +198,15 @@ struct ElementsAhead {
     const std::byte* behind;
 };
 
+// What vectors shorter than a line take of the source's rows at a time.
+enum class SourceLines : std::uint8_t {
+    parts,  // what a tile has of them
+    whole,  // a line of each, before they come to rows that might drive it out of the cache
+    copied,  // and lie side by side before a tile of more than kSmallSetLines rows takes them
+};
+// Lines of one set of a small first-level cache.
+inline constexpr std::int64_t kSmallSetLines = 8;
+
 // How a kernel stores: `cached` by ordinary stores; `nontemporal` past the caches; and whether it
 // prefetches the source, for data beyond the caches. (16 bytes, which a call passes in registers.)
 struct KernelStores {
@@ -206,9 +215,9 @@ struct KernelStores {
     // transpose: every row of the source is an array of its own. Else all of them are parts of one, and what lies between the
     // first and the last is readable.
     bool own_rows = false;
-    // transpose, by ordinary stores or by way of a stage, vectors shorter than a line: takes a line of each row of the source
-    // before it comes to rows that might drive it out of the cache, and writes so many rows more at a time.
-    bool source_lines = false;
+    // transpose, by ordinary stores or by way of a stage, vectors shorter than a line. By whole lines it writes so many rows more
+    // at a time.
+    SourceLines source_lines = SourceLines::parts;
     // By ordinary stores, where the kernel gains by it: asks for the destination's lines a little before it writes there. Stores
     // reach the cache one after the other, and each would wait for its line by itself. (By ordinary prefetches: those for writing
     // are no faster.)

@@ -6,6 +6,7 @@
 
 #include "plan/chains.hpp"
 #include "plan/costs.hpp"
+#include "plan/lines.hpp"
 #include "plan/row_strategy.hpp"
 #include "plan/strategies.hpp"
 
@@ -27,8 +28,16 @@ constexpr std::int64_t kLongPieceBytes = 512;
 // (Zen 4, AVX2, two threads, 14 MB: 40 rows 352 KB from each other at 0.55 of what tiles reach, though both ask for them.)
 constexpr std::int64_t kMostStreams = 24;
 constexpr std::int64_t kFarRows = 4096;  // bytes
+// A piece of each row is read at a time, of lines that a set of a small first-level cache keeps until the next piece is read if
+// there are no more than it has ways. (Zen 4, the portable kernels, 24 permutations of 70 KB to 4 MB whose axes are powers of two, others
+// than this: elements of 4 and 8 bytes 1.6 times as fast by one thread, 1.5 by two; AVX2, of 8 bytes, 1.1 to 2.5. Of 2 bytes 0.5 to
+// 1.5.)
+constexpr std::int64_t kLeastLostElement = 4;  // bytes
 
 static_assert(2 * kMostRowBytes * (2 * kLane) <= kUnitBytes && kUnitBytes <= kMaxUnitBytes);
+
+// What the kernels read of a row at a time.
+std::int64_t piece_bytes(const Kernels& kernels) { return kernels.vector_bytes > kLane ? 2 * kLane : kLane; }
 
 struct BatchTranspose final : Strategy {
     using Strategy::Strategy;
@@ -57,6 +66,18 @@ private:
     bool reads_far_rows(const std::vector<Loop>& loops) const {
         const std::int64_t pitch = std::abs(loops[rows.positions.front()].src_stride);
         return rows.length > kMostStreams && pitch >= kFarRows;
+    }
+    // Are lines of the source lost before all of their pieces are read?
+    bool loses_lines(const Problem& problem) const {
+        if (!problem.context.processor->small_first_level || problem.kernels().vector_bytes == kLine ||
+            itemsize < kLeastLostElement || columns.length * itemsize <= piece_bytes(problem.kernels())) {
+            return false;
+        }
+        std::int64_t at_one_place = 1;
+        for (const std::size_t k : rows.positions) {
+            if (problem.loops[k].src_stride % kPage == 0) at_one_place *= problem.loops[k].extent;
+        }
+        return at_one_place > kSmallSetLines;
     }
     // May the kernel's stores reach into the next column?
     bool reaches_over() const { return row() < kLane && !power_of_two(row()); }
@@ -89,7 +110,7 @@ bool BatchTranspose::match(const Problem& problem) {
         dense = follows;
         columns.add(k, loops);
     }
-    if (columns.length < 2 || (!problem.context.near && reads_far_rows(loops))) return false;
+    if (columns.length < 2 || (!problem.context.near && reads_far_rows(loops)) || loses_lines(problem)) return false;
     taken = rows.positions;
     taken.insert(taken.end(), columns.positions.begin(), columns.positions.end());
     const std::int64_t matrix = row() * columns.length;
@@ -126,7 +147,7 @@ bool BatchTranspose::match(const Problem& problem) {
 }
 
 double BatchTranspose::cost(const Problem& problem) const {
-    const auto wide = static_cast<double>(problem.kernels().vector_bytes > kLane ? 2 * kLane : kLane);
+    const auto wide = static_cast<double>(piece_bytes(problem.kernels()));
     const std::int64_t lane_rows = kLane / itemsize;
     std::int64_t tile_rows = lane_rows;
     while (tile_rows / 2 >= rows.length) tile_rows /= 2;

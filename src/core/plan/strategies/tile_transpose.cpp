@@ -59,7 +59,11 @@ StrategyWords TileTranspose::describe() const {
                          : row_group != 0     ? "source rows in groups of " + std::to_string(row_group)
                          : shifts_to_lines    ? "destination rows from their first lines on"
                                               : "";
-    if (source_lines) remark += remark.empty() ? "source by lines" : ", source by lines";
+    const std::string lines = source_lines == SourceLines::copied  ? "source by copied lines"
+                              : source_lines == SourceLines::whole ? "source by lines"
+                                                                   : "";
+    if (!remark.empty() && !lines.empty()) remark += ", ";
+    remark += lines;
     return {by_lines ? "transpose by whole lines" : "transpose", "destination rows", "source rows", remark};
 }
 

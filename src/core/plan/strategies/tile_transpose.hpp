@@ -39,7 +39,7 @@ struct TileTranspose final : ChainedTranspose {
     // one has also what comes before the first line.
     bool begins_with_lines = false;
     // Shorter vectors take a line of each source row at once (KernelStores).
-    bool source_lines = false;
+    SourceLines source_lines = SourceLines::parts;
     // In the second-level cache, too, lines are asked for; but not where vectors are lines, of bytes and of 2 bytes, whose
     // tiles take longer over each. (Emerald Rapids, 30 KB to 1 MB: such tiles 0.77 to 0.92 times as fast if they are, of wider
     // elements 1.0 to 1.45, and where vectors lie in two lines 1.0 to 1.9.)
@@ -117,12 +117,18 @@ private:
     std::int64_t panel_to_stream(const Sizing& sizing, bool in_parts) const;
     std::int64_t shared_tile(const Problem& problem, std::int64_t most, std::int64_t step) const;
     bool tile_loses_lines(const Sizing& sizing) const;
+    // Where a row of the source begins, from the first one; LinesInSets takes it so.
+    std::uint64_t src_offset(std::int64_t row) const {
+        return static_cast<std::uint64_t>(b_chained ? src_rows[static_cast<std::size_t>(row)] : row * b.src_stride);
+    }
     std::int64_t rows_in_sets(std::int64_t rows) const;
+    bool source_at_one_place() const;
     std::int64_t panel_of_halves(const Sizing& sizing) const;
     bool panel_loses_lines(std::int64_t rows) const;
     bool sides_meet() const;
     bool takes_source_lines(const Sizing& sizing) const;
-    bool loses_far_parts(const Sizing& sizing) const;
+    SourceLines lines_taken(const Sizing& sizing) const;
+    bool loses_parts(const Sizing& sizing) const;
     bool stages_lines(const Sizing& sizing, std::int64_t panel_rows, std::int64_t held) const;
     bool splits_lines(const Sizing& sizing) const;
     bool writes_whole_rows(const Sizing& sizing) const;

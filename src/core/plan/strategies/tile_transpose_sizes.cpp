@@ -75,7 +75,6 @@ constexpr std::int64_t kNarrowSetLines = 16;
 // 2, 4 and 8 bytes 34 and 41, 21 and 38, 22 and 24, by AVX2 24 and 49, 17 and 51, 36 and 35; of bytes 38 and 37, by AVX2 26 and
 // 42. 1000x1000 of 4 bytes, rows of the result 1022 to 1026 elements apart, 44 to 49 and 66 to 68, of 2 bytes 54 to 61 and 60
 // and 61; but 1024 apart 77 and 67, 68 and 61. 1200x1200 bytes 2047 to 2049 apart 45 to 60 and 39 to 41.)
-constexpr std::int64_t kSmallSetLines = 8;
 constexpr std::int64_t kMostNarrow = 4;  // bytes of an element
 constexpr std::int64_t kMostStagedArray = 6 << 20;
 
@@ -95,6 +94,11 @@ constexpr std::int64_t kLeastCallBytes = 8 << 10;
 constexpr std::int64_t kLeastSharedBytes = 192 << 10;
 constexpr std::int64_t kFewTiles = 8;
 constexpr std::int64_t kClearlyFewer = 32;
+
+// So many staged panels are enough for threads to divide, and share no lines. (Zen 4, AVX2, 15 permutations of 0.25 to 5 MB whose axes
+// are powers of two, 1.09 times as fast by one and two threads, as more lines of the source are read one after the other; those of
+// eight panels, 0.25 MB, 0.85 to 1.09 by two.)
+constexpr std::int64_t kManyPanels = 16;
 
 // Of a panel's source, which is read a line of each row at a time.
 constexpr std::int64_t kSourceSetLines = 4 * kSetLines;
@@ -117,6 +121,14 @@ constexpr std::int64_t kMostStagedHalves = 8;
 constexpr std::int64_t kLeastStagedHalfRow = 256;
 constexpr std::int64_t kLeastStagedRow = 1024;  // by vectors of a line, and on small first-level caches
 
+// Source rows that lie at one place of their pages, where shorter vectors would come back for lines that a small first-level cache has
+// lost: more than half of so many; of elements of 2 to 8 bytes; and of so much at most, beyond which one thread is slower by way of a
+// stage. (Zen 4, AVX2, one and two threads, 72 permutations of 60 KB to 5 MB whose axes are powers of two, staged for that or taken
+// from batch transposes: 1.33 to 1.49 times as fast in the mean, two of them at 0.8; by the portable kernels 1.56 to 1.89. Half of so
+// many rows, 40 permutations: 0.44 to 1.67, level in the mean. 8 MB: one thread 0.3 to 1.0, two 0.6 to 1.6. Bytes 0.6 to 1.5.)
+constexpr std::int64_t kRowsAtPlace = 32;
+constexpr std::int64_t kMostStagedNest = 5 << 20;  // bytes
+
 // Bytes of a way of a cache, as small as any. A second-level one has 16 of them, a quarter of which is left for others; a
 // first-level one 12 where lines are looked for there.
 constexpr std::int64_t kFirstLevelWay = 4 * 1024;
@@ -126,6 +138,12 @@ constexpr std::int64_t kSecondLevelWay = 64 * 1024;
 std::int64_t rows_in_cache(std::int64_t pitch, std::int64_t way = kSecondLevelWay) {
     const std::int64_t step = pitch & -pitch;
     return kSetLines * std::max<std::int64_t>(1, way / std::max(step, kLine));
+}
+
+std::int64_t bytes_of(const Problem& problem) {
+    std::int64_t bytes = problem.itemsize;
+    for (const Loop& loop : problem.loops) bytes *= loop.extent;
+    return bytes;
 }
 
 // As many panels of `most` bytes as a row needs, of as many lines each.
@@ -227,9 +245,16 @@ std::int64_t TileTranspose::Sizing::most_held() const {
 std::int64_t TileTranspose::rows_in_sets(std::int64_t rows) const {
     LinesInSets sets;
     std::int64_t row = 0;
-    const auto offset = [&] { return b_chained ? src_rows[static_cast<std::size_t>(row)] : row * b.src_stride; };
-    while (row < rows && sets.add(static_cast<std::uint64_t>(offset())) <= kSetLines) ++row;
+    while (row < rows && sets.add(src_offset(row)) <= kSetLines) ++row;
     return row;
+}
+
+// Do more than half of these rows begin at one place of their pages, so that a set of the first-level cache has so many lines of them?
+bool TileTranspose::source_at_one_place() const {
+    LinesInSets sets;
+    std::int64_t most = 0;
+    for (std::int64_t j = 0; j < std::min(b.extent, kRowsAtPlace); ++j) most = std::max(most, sets.add(src_offset(j)));
+    return most > kRowsAtPlace / 2;
 }
 
 // Bytes of each destination row that vectors shorter than a line write in the caches before they come to the next rows; 0 where
@@ -267,6 +292,11 @@ bool TileTranspose::takes_source_lines(const Sizing& sizing) const {
     return sizing.may_lose_parts() && (by_lines || lines_at_one_place(kLine / itemsize) <= kMostLinesAtPlace);
 }
 
+SourceLines TileTranspose::lines_taken(const Sizing& sizing) const {
+    if (!takes_source_lines(sizing)) return SourceLines::parts;
+    return by_lines && sizing.side > kSmallSetLines && source_at_one_place() ? SourceLines::copied : SourceLines::whole;
+}
+
 // Rows that begin at one place of a line: do vectors lie in two, unless they begin with the row's first line?
 bool TileTranspose::splits_lines(const Sizing& sizing) const {
     const std::int64_t vector_bytes = sizing.context.kernels->vector_bytes;
@@ -275,13 +305,17 @@ bool TileTranspose::splits_lines(const Sizing& sizing) const {
     return sizing.lines && place % vector_bytes != 0 && sizing.row >= least;
 }
 
-// Do tiles come back for parts of source lines that such a cache has lost, and that come from memory? (Zen 4, AVX2, two threads,
-// moved by blocks, 16x16x16x16x16x16 and 256x256x256 elements of 4 bytes, all axes reversed: by way of a stage 1.1 to 1.4 times as
-// fast; 26 other permutations of 18 to 80 MB level.)
-bool TileTranspose::loses_far_parts(const Sizing& sizing) const {
-    if (!sizing.context.far_source || !sizing.may_lose_parts() || takes_source_lines(sizing)) return false;
-    const std::int64_t rows = std::min(b.extent, sizing.most_held() / itemsize);
-    return rows_in_sets(rows) < rows;
+// Do tiles come back for parts of source lines that such a cache has lost? Those that come from memory are missed sooner than those
+// that another cache keeps. (Zen 4, AVX2, two threads, moved by blocks, 16x16x16x16x16x16 and 256x256x256 elements of 4 bytes, all
+// axes reversed: by way of a stage 1.1 to 1.4 times as fast; 26 other permutations of 18 to 80 MB level.)
+bool TileTranspose::loses_parts(const Sizing& sizing) const {
+    if (!sizing.may_lose_parts() || takes_source_lines(sizing)) return false;
+    if (sizing.context.far_source) {
+        const std::int64_t rows = std::min(b.extent, sizing.most_held() / itemsize);
+        return sizing.row >= kLeastStagedRow && rows_in_sets(rows) < rows;
+    }
+    return itemsize > 1 && itemsize <= kMostStagedHalves && bytes_of(sizing.problem) <= kMostStagedNest &&
+           source_at_one_place();
 }
 
 // In the caches: is each line of the destination stored once, by way of a stage? (Zen 5, two threads, 1 to 8 MB, permutations
@@ -292,16 +326,16 @@ bool TileTranspose::stages_lines(const Sizing& sizing, std::int64_t panel_rows, 
     if (sizing.context.claims) return false;
     const Processor& processor = *sizing.context.processor;
     const bool small = processor.small_first_level;
-    if (!small && !sizing.by_line()) {
+    const bool long_rows = sizing.row >= kLeastStagedRow;
+    if (!sizing.by_line()) {
         if (processor.claims_lines || sizing.row < kLeastStagedHalfRow) return false;
+        if (small) return loses_parts(sizing) || (long_rows && itemsize <= kMostNarrow && sides_meet());
         return tile_loses_lines(sizing) || (held == 0 && itemsize >= kLeastStagedHalves && itemsize <= kMostStagedHalves);
     }
-    if (sizing.row < kLeastStagedRow) return false;
-    if (loses_far_parts(sizing)) return true;
-    if (small && a_chained) return false;
+    if (!long_rows) return false;
     if (!small) return tile_loses_lines(sizing) || (sizing.lines && panel_loses_lines(std::min(b.extent, panel_rows)));
-    if (sides_meet()) return sizing.by_line() || itemsize <= kMostNarrow;
-    return sizing.by_line() && !sizing.lines && itemsize > 1 && itemsize <= kMostNarrow &&
+    if (sides_meet()) return true;
+    return !a_chained && !sizing.lines && itemsize > 1 && itemsize <= kMostNarrow &&
            a.extent * sizing.row <= kMostStagedArray && tile_loses_lines(sizing);
 }
 
@@ -365,7 +399,7 @@ StoreMode TileTranspose::size(const Problem& problem) {
                         row_phases(problem) % kLine == 0 && (context.dst_alignment | context.dst_offset) % itemsize == 0,
                         rows_begin_lines(problem)};
     const StoreMode stores = choose_tiles(sizing);
-    source_lines = (stores != StoreMode::nontemporal || by_lines) && takes_source_lines(sizing);
+    if (stores != StoreMode::nontemporal || by_lines) source_lines = lines_taken(sizing);
     claims_near = itemsize > 2 || !sizing.by_line() || !(shifts_to_lines || sizing.aligned);
     begins_with_lines = stores != StoreMode::staged && pitches() % kLine == 0 && a.extent * itemsize >= kLongColumns;
     return stores;
@@ -488,7 +522,8 @@ void TileTranspose::size_cached(const Sizing& sizing) {
     };
     b.tile = tile_of(b.extent, sizing.panel(by_lines ? staged : chosen));
     const std::int64_t most = std::max(sizing.panel(512), steps_for(kLeastCallBytes, b.tile * itemsize, step));
-    a.tile = shared_tile(sizing.problem, tile_of(a.extent, most), step);
+    a.tile = tile_of(a.extent, most);
+    if (!by_lines || b_tiles() < kManyPanels) a.tile = shared_tile(sizing.problem, a.tile, step);
 }
 
 }  // namespace dnnmove
