@@ -291,12 +291,14 @@ void weave_records(const Weave& weave, std::byte* together, std::byte* const* se
         for (; k + kStep <= end; k += kStep) {
             const WovenStreams place = at(k);
             const bool asks = kStep % kAsk == 0 || k % kAsk == 0;
-            for (int s = 0; asks && (deal ? stores.prefetch : stores.claim) && s < count; ++s) {
-                __builtin_prefetch(place.together + (deal ? ahead : 0) + s * kAsk);
+            // (Into the second-level cache. Zen 4, AVX2, 17 random NHWC shuffles of 4 to 100 MB: 1.08 times as fast by one thread, 1.05
+            // by two, 8 and 10 groups up to 1.5.)
+            for (int s = 0; asks && stores.prefetch && s < count; ++s) {
+                __builtin_prefetch((deal ? place.together + s * kAsk : place.at(s)) + ahead, 0, 2);
             }
             // Of a stream that is stored to, the line that the next bytes go on into.
-            for (int s = 0; asks && (deal ? stores.claim : stores.prefetch) && s < count; ++s) {
-                __builtin_prefetch(place.at(s) + (deal ? kStep - 1 : ahead));
+            for (int s = 0; asks && stores.claim && s < count; ++s) {
+                __builtin_prefetch(deal ? place.at(s) + (kStep - 1) : place.together + s * kAsk);
             }
             Records::template move<kBlocks, false>(place, index);
         }

@@ -140,12 +140,14 @@ void BlockWalk::run_blocks(const std::byte* src, std::byte* dst, std::int64_t be
     if (lines != nullptr) lines->finish(*kernels_);
 }
 
-// Asks for the lines of the next block that are due when so many elements of this one have left.
+// Asks for the lines of the next block that are due when so many elements of this one have left, into the second-level cache: the
+// first has no room for a block. (Zen 4, 30 random permutations of 17 to 150 MB, against all caches: AVX2 1.26 times as fast by
+// one thread, 1.09 by two, the portable kernels 1.15 and 1.07.)
 void BlockWalk::prefetch(Ahead& ahead, std::int64_t elements, const Block& block) const noexcept {
     if (ahead.src == nullptr) return;
     ahead.elements += elements;
     const auto due = static_cast<std::size_t>(static_cast<std::int64_t>(ahead_.size()) * ahead.elements / block.elements);
-    for (; ahead.line < due; ++ahead.line) __builtin_prefetch(ahead.src + ahead_[ahead.line]);
+    for (; ahead.line < due; ++ahead.line) __builtin_prefetch(ahead.src + ahead_[ahead.line], 0, 2);
 }
 
 // `src`: the block in the stage, or in the source where that is not used.
