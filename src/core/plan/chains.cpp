@@ -25,11 +25,7 @@ constexpr std::int64_t kLongRunRows = 16;
 std::int64_t long_run(std::int64_t itemsize) { return itemsize < kLine ? kLongRunBytes : kLongRunRows * itemsize; }
 
 // A chain's offset table may be this long: about an eighth of what is copied.
-std::int64_t max_table_rows(const Problem& problem) {
-    std::int64_t bytes = problem.itemsize;
-    for (const Loop& loop : problem.loops) bytes *= loop.extent;
-    return std::clamp<std::int64_t>(bytes / 64, 256, 1 << 16);
-}
+std::int64_t max_table_rows(const Problem& problem) { return std::clamp<std::int64_t>(problem.bytes() / 64, 256, 1 << 16); }
 
 // The loop at `inner` and those that continue it in the source, until the run is long.
 Chain source_chain(const Problem& problem, std::size_t inner, std::int64_t most_rows) {

@@ -40,10 +40,9 @@ Choice choose(const Problem& problem) {
     return choose(Problem(problem.loops, problem.itemsize, inside));
 }
 
-NestPlan::NestPlan(const Nest& nest, const PlanContext& context)
-    : kernels_(context.kernels), near_(context.near), bytes_(nest.itemsize) {
-    for (const Loop& loop : nest.loops) bytes_ *= loop.extent;
+NestPlan::NestPlan(const Nest& nest, const PlanContext& context) : kernels_(context.kernels), near_(context.near) {
     const Problem problem(nest.loops, nest.itemsize, context);
+    bytes_ = problem.bytes();
     takes_list_ = problem.innermost == Problem::Innermost::listed;
     auto [strategy, schedule, cost] = choose(problem);
     if (strategy == nullptr) return;

@@ -39,6 +39,12 @@ std::int64_t run_of(const Dims& steps, std::int64_t itemsize, std::int64_t share
 Problem::Problem(const std::vector<Loop>& nest_loops, std::int64_t element, const PlanContext& plan_context)
     : loops(nest_loops), itemsize(element), context(plan_context), innermost(innermost_of(nest_loops, element)) {}
 
+std::int64_t Problem::bytes() const {
+    std::int64_t bytes = itemsize;
+    for (const Loop& loop : loops) bytes *= loop.extent;
+    return bytes;
+}
+
 std::size_t Problem::source_loop(std::int64_t stride) const {
     const auto found = std::find_if(loops.begin(), loops.end(),
                                     [&](const Loop& loop) { return !loop.table && loop.src_stride == stride; });

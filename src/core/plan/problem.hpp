@@ -28,6 +28,8 @@ struct Problem {
     Problem(const std::vector<Loop>& nest_loops, std::int64_t element, const PlanContext& plan_context);
 
     const Kernels& kernels() const { return *context.kernels; }
+    // Of the destination.
+    std::int64_t bytes() const;
     // The position of the loop whose steps are `stride` bytes apart in the source; loops.size() where there is none.
     std::size_t source_loop(std::int64_t stride) const;
 

@@ -44,10 +44,9 @@ std::size_t find_follower(const Problem& problem) {
 std::size_t find_closer(const Problem& problem) {
     const auto& [loops, itemsize, context, innermost] = problem;
     if (context.large || loops.empty() || itemsize >= kLongRow) return loops.size();
-    std::int64_t bytes = itemsize;
-    for (const Loop& loop : loops) bytes *= loop.extent;
     const Loop& inner = loops.back();
-    if (bytes > kMostClose || inner.table || lines_in_one_set(std::abs(inner.src_stride), inner.extent, true) <= kSetLines)
+    if (problem.bytes() > kMostClose || inner.table ||
+        lines_in_one_set(std::abs(inner.src_stride), inner.extent, true) <= kSetLines)
         return loops.size();
     const auto apart = [](const Loop& loop) { return std::abs(loop.src_stride) + std::abs(loop.dst_stride); };
     std::size_t found = loops.size();

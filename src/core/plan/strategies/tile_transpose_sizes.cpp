@@ -140,12 +140,6 @@ std::int64_t rows_in_cache(std::int64_t pitch, std::int64_t way = kSecondLevelWa
     return kSetLines * std::max<std::int64_t>(1, way / std::max(step, kLine));
 }
 
-std::int64_t bytes_of(const Problem& problem) {
-    std::int64_t bytes = problem.itemsize;
-    for (const Loop& loop : problem.loops) bytes *= loop.extent;
-    return bytes;
-}
-
 // As many panels of `most` bytes as a row needs, of as many lines each.
 std::int64_t even_panel(std::int64_t row, std::int64_t most) { return (even_tile(row, most) + kLine - 1) / kLine * kLine; }
 
@@ -316,7 +310,7 @@ bool TileTranspose::loses_parts(const Sizing& sizing) const {
         const std::int64_t rows = std::min(b.extent, sizing.most_held() / itemsize);
         return (wide || sizing.row >= kLeastStagedRow) && rows_in_sets(rows) < rows;
     }
-    return (wide || itemsize == 2) && bytes_of(sizing.problem) <= kMostStagedNest && source_at_one_place();
+    return (wide || itemsize == 2) && sizing.problem.bytes() <= kMostStagedNest && source_at_one_place();
 }
 
 // In the caches: is each line of the destination stored once, by way of a stage? (Zen 5, two threads, 1 to 8 MB, permutations
