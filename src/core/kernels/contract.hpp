@@ -204,7 +204,7 @@ enum class SourceLines : std::uint8_t {
     whole,  // a line of each, before they come to rows that might drive it out of the cache
     copied,  // and lie side by side before a tile of more than kSmallSetLines rows takes them
 };
-// Lines of one set of a small first-level cache.
+// Lines of one set of a small first-level cache: the fewest that a processor has.
 inline constexpr std::int64_t kSmallSetLines = 8;
 
 // How a kernel stores: `cached` by ordinary stores; `nontemporal` past the caches; and whether it

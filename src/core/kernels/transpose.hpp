@@ -125,14 +125,16 @@ struct Cover {
     struct CopiedLines {
         static constexpr bool kUsed = kSide > kSmallSetLines;
 
-        CopiedLines() {
-            for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = static_cast<std::int64_t>(row) * kLine;
-        }
+        static constexpr auto kRows = [] {
+            std::array<std::int64_t, kSide> rows{};
+            for (std::int64_t row = 0; row < kSide; ++row) rows[static_cast<std::size_t>(row)] = row * kLine;
+            return rows;
+        }();
+
         void take(const std::byte* src, const std::int64_t* src_rows) {
-            for (std::size_t row = 0; row < rows.size(); ++row) move_line<Simd>(src + src_rows[row], bytes + rows[row]);
+            for (std::int64_t row = 0; row < kSide; ++row) move_line<Simd>(src + src_rows[row], bytes + row * kLine);
         }
 
-        std::array<std::int64_t, kUsed ? kSide : 0> rows;
         alignas(kLine) std::byte bytes[kUsed ? kSide * kLine : 1];
     };
 
@@ -156,7 +158,7 @@ struct Cover {
                     if (copied) {
                         lines.take(from, from_rows);
                         from = lines.bytes;
-                        from_rows = lines.rows.data();
+                        from_rows = lines.kRows.data();
                     }
                 }
                 for (std::int64_t i = 0; i < kColumns; i += kSide) {

@@ -291,8 +291,8 @@ void weave_records(const Weave& weave, std::byte* together, std::byte* const* se
         for (; k + kStep <= end; k += kStep) {
             const WovenStreams place = at(k);
             const bool asks = kStep % kAsk == 0 || k % kAsk == 0;
-            // (Into the second-level cache. Zen 4, AVX2, 17 random NHWC shuffles of 4 to 100 MB: 1.08 times as fast by one thread, 1.05
-            // by two, 8 and 10 groups up to 1.5.)
+            // (Into the second-level cache. Zen 4, two threads, 17, 12 and 13 random NHWC shuffles of 4 to 100 MB: AVX2 1.05, 1.03 and
+            // 0.99 times as fast, some of 8 and 10 groups 1.2 to 1.5; 12 and 13 by the portable kernels 0.97.)
             for (int s = 0; asks && stores.prefetch && s < count; ++s) {
                 __builtin_prefetch((deal ? place.together + s * kAsk : place.at(s)) + ahead, 0, 2);
             }

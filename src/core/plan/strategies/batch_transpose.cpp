@@ -29,7 +29,7 @@ constexpr std::int64_t kLongPieceBytes = 512;
 constexpr std::int64_t kMostStreams = 24;
 constexpr std::int64_t kFarRows = 4096;  // bytes
 // A piece of each row is read at a time, of lines that a set of a small first-level cache keeps until the next piece is read if
-// there are no more than it has ways. (Zen 4, the portable kernels, 24 permutations of 70 KB to 4 MB whose axes are powers of two, others
+// there are no more than it has ways. (Zen 4, the portable kernels, 24 permutations of 70 KB to 4 MB whose axes are powers of two, left to others
 // than this: elements of 4 and 8 bytes 1.6 times as fast by one thread, 1.5 by two; AVX2, of 8 bytes, 1.1 to 2.5. Of 2 bytes 0.5 to
 // 1.5.)
 constexpr std::int64_t kLeastLostElement = 4;  // bytes

@@ -10,7 +10,6 @@ constexpr std::int64_t kWorthFollowing = 1024;      // bytes of the source in a 
 constexpr std::int64_t kLongRow = 128;              // bytes: of these the order matters little
 constexpr std::int64_t kLongRowBytes = 64 * 1024;   // of a unit
 constexpr std::int64_t kMostClose = 6 << 20;        // bytes, of a copy that goes along the source's rows in the caches
-constexpr std::int64_t kSetLines = 8;               // of a set of the first-level cache, the fewest that a processor has
 // A row is worth it, too, whose neighbours in the destination leave gaps in which something else writes, but only from so many bytes
 // on. (Zen 4, two threads, 50 MB, past the caches: rows of 224 bytes 8 bytes apart at 0.69 and 0.77 of the speed of ordinary
 // stores, of 448 at 0.8 and 0.95, of 896 at 1.0 and 1.1.)
@@ -46,7 +45,7 @@ std::size_t find_closer(const Problem& problem) {
     if (context.large || loops.empty() || itemsize >= kLongRow) return loops.size();
     const Loop& inner = loops.back();
     if (problem.bytes() > kMostClose || inner.table ||
-        lines_in_one_set(std::abs(inner.src_stride), inner.extent, true) <= kSetLines)
+        lines_in_one_set(std::abs(inner.src_stride), inner.extent, true) <= kSmallSetLines)
         return loops.size();
     const auto apart = [](const Loop& loop) { return std::abs(loop.src_stride) + std::abs(loop.dst_stride); };
     std::size_t found = loops.size();

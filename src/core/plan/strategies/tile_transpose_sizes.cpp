@@ -140,6 +140,8 @@ std::int64_t rows_in_cache(std::int64_t pitch, std::int64_t way = kSecondLevelWa
     return kSetLines * std::max<std::int64_t>(1, way / std::max(step, kLine));
 }
 
+bool stages_halves(std::int64_t itemsize) { return itemsize >= kLeastStagedHalves && itemsize <= kMostStagedHalves; }
+
 // As many panels of `most` bytes as a row needs, of as many lines each.
 std::int64_t even_panel(std::int64_t row, std::int64_t most) { return (even_tile(row, most) + kLine - 1) / kLine * kLine; }
 
@@ -305,7 +307,7 @@ bool TileTranspose::splits_lines(const Sizing& sizing) const {
 // and 8 bytes, rows of less than 1 KiB: one thread 0.9 to 1.9, two 1.0 to 1.85; four of narrower elements 0.8 to 1.15.)
 bool TileTranspose::loses_parts(const Sizing& sizing) const {
     if (!sizing.may_lose_parts() || takes_source_lines(sizing)) return false;
-    const bool wide = itemsize >= kLeastStagedHalves && itemsize <= kMostStagedHalves;
+    const bool wide = stages_halves(itemsize);
     if (sizing.context.far_source) {
         const std::int64_t rows = std::min(b.extent, sizing.most_held() / itemsize);
         return (wide || sizing.row >= kLeastStagedRow) && rows_in_sets(rows) < rows;
@@ -325,7 +327,7 @@ bool TileTranspose::stages_lines(const Sizing& sizing, std::int64_t panel_rows, 
     if (!sizing.by_line()) {
         if (processor.claims_lines || sizing.row < kLeastStagedHalfRow) return false;
         if (small) return loses_parts(sizing) || (long_rows && itemsize <= kMostNarrow && sides_meet());
-        return tile_loses_lines(sizing) || (held == 0 && itemsize >= kLeastStagedHalves && itemsize <= kMostStagedHalves);
+        return tile_loses_lines(sizing) || (held == 0 && stages_halves(itemsize));
     }
     if (!long_rows) return false;
     if (!small) return tile_loses_lines(sizing) || (sizing.lines && panel_loses_lines(std::min(b.extent, panel_rows)));
