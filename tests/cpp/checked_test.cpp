@@ -82,6 +82,11 @@ TEST_CASE("calls that break the contract are heard of") {
     kernels.transpose_batch[2](src.data(), apart.data(), dst.data(), apart.data(), 4, 3, {0, 48, 48}, {}, 0);
     CHECK(heard == std::vector<std::string>{"transpose_batch: short rows of the destination follow each other"});
     heard.clear();
+    kernels.transpose_batch[2](src.data(), apart.data(), dst.data(), apart.data(), 3, 3, {0, 36, 36}, {.by_tiles = true}, 0);
+    CHECK(heard == std::vector<std::string>{"transpose_batch: short rows of the destination follow each other",
+                                            "transpose_batch: tiles have the columns of a lane",
+                                            "transpose_batch: tiles have their rows"});
+    heard.clear();
     kernels.copy_rows(src.data(), dst.data(), 4, {1, 4, 4}, {.nontemporal = true, .claim = true});
     CHECK(heard == std::vector<std::string>{"copy_rows: claim: by ordinary stores"});
     heard.clear();

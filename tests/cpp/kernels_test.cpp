@@ -445,13 +445,17 @@ TEST_CASE_FIXTURE(Checker, "batches of small matrices are transposed") {
     for (std::size_t log2 = 0; log2 < std::size(kernels_.transpose_batch); ++log2) {
         const std::int64_t width = std::int64_t{1} << log2;
         const std::int64_t lane = 16 / width;
-        for (std::int64_t rows = std::max<std::int64_t>(2, 4 / width); rows <= 2 * lane + 1; ++rows) {
+        for (std::int64_t rows = std::max<std::int64_t>(2, 4 / width); rows <= 4 * lane;
+             rows += rows > 2 * lane ? lane / 2 : 1) {
             const bool dense = rows * width < 16 && !dnnmove::power_of_two(rows);  // stores reach into the next row
             for (const std::int64_t columns :
                  {std::int64_t{1}, lane - 1, lane, lane + 1, 2 * lane - 1, 2 * lane, 2 * lane + 1, 3 * lane, 4 * lane + 3}) {
                 for (const std::int64_t extent : {1, 2, 3}) {
                     const std::int64_t apart = columns * (rows * width + 3) + 1;
-                    for (const KernelStores stores : {KernelStores{}, KernelStores{.claim = true}}) {
+                    for (const KernelStores stores :
+                         {KernelStores{}, KernelStores{.claim = true}, KernelStores{.by_tiles = true},
+                          KernelStores{.claim = true, .by_tiles = true}}) {
+                        if (stores.by_tiles && (dense || columns < lane)) continue;
                         batch(width, rows, columns, {extent, rows * (columns * width + 3), rows * columns * width}, 0, stores);
                         if (!dense) batch(width, rows, columns, {extent, 5, apart}, 3, stores);
                         if (!dense) batch(width, rows, columns, {extent, -7, apart}, 3, stores);

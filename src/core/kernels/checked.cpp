@@ -95,6 +95,8 @@ struct Checked {
             .stores(stores)
             .that(rows >= 2 && row >= 4, "rows of the destination are two elements and 4 bytes at least")
             .that(row >= 16 || (row & (row - 1)) == 0 || dense, "short rows of the destination follow each other")
+            .that(!stores.by_tiles || (columns << log_width) >= 16, "tiles have the columns of a lane")
+            .that(!stores.by_tiles || row >= 16 || (row & (row - 1)) == 0, "tiles have their rows")
             .loops(a);
         inner.transpose_batch[log_width](src, src_rows, dst, dst_rows, columns, rows, a, stores, ahead);
     }

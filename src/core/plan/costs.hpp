@@ -16,7 +16,7 @@ struct Costs {
     std::array<double, 5> transpose;  // factor, of elements of 1, 2, 4, 8 and 16 bytes
     std::array<double, 4> cells;      // factor, of strided elements in cells of 2, 4, 8 and 16 bytes
     double batch;                     // factor, of batches of transposes
-    double table;                     // factor, of elements by a table
+    std::array<double, 5> table;      // cycles, of an element by a table, of as many bytes
     double run_element;               // of a power of two of bytes, up to 16
 
     // Of gathers, in cycles.

@@ -28,19 +28,30 @@ constexpr std::int64_t kStreamedUnitBytes = 32 * 1024;
 // Per byte that is streamed, besides. (Zen 4, 38 and 50 MB, elements of 8 bytes in rows of 56 and 200 bytes: 0.7 to 0.8 of what
 // is 0.05 dearer by the estimates otherwise.)
 constexpr double kStreamedByte = 0.09;  // cycles
+// For each piece of the source shorter than a line, where a unit reads more lines than the first-level cache has room for beside what
+// it writes: other units come back for the rest. (Zen 4, the portable kernels, 48 MB of 8-byte elements 19 of which lie beside a block: 0.46
+// times as fast as tiles.)
+constexpr double kPartialLine = 4;  // cycles
 constexpr std::int64_t kAheadBytes = 4096;  // of all runs: so much is copied between asking for a step's lines and its turn
 
-// The axes of the source beside a block of `run`: until its pieces are long, or a unit is.
-Chain pieces_beside(const Chain& run, const Problem& problem) {
+// The axes of the source beside a block, and how long its pieces are with them.
+struct Pieces {
+    Chain beside;
+    std::int64_t bytes;
+};
+
+// Of a block of `run`: until its pieces are long, or a unit is.
+Pieces pieces_of(const Chain& run, const Problem& problem) {
     const std::vector<Loop>& loops = problem.loops;
-    Chain pieces;
-    std::int64_t bytes = problem.itemsize;
-    for (std::size_t k = problem.source_loop(bytes); k < loops.size() && bytes < kLongPieceBytes;
-         k = problem.source_loop(bytes)) {
-        bytes *= loops[k].extent;
-        if (run.has(k)) continue;
-        if (run.length * pieces.length * loops[k].extent * problem.itemsize > kElementUnitBytes) break;
-        pieces.add(k, loops);
+    Pieces pieces{{}, problem.itemsize};
+    for (std::size_t k = problem.source_loop(pieces.bytes); k < loops.size() && pieces.bytes < kLongPieceBytes;
+         k = problem.source_loop(pieces.bytes)) {
+        const std::int64_t unit = run.length * pieces.beside.length * problem.itemsize;
+        if (!run.has(k)) {
+            if (unit * loops[k].extent > kElementUnitBytes) break;
+            pieces.beside.add(k, loops);
+        }
+        pieces.bytes *= loops[k].extent;
     }
     return pieces;
 }
@@ -48,9 +59,8 @@ Chain pieces_beside(const Chain& run, const Problem& problem) {
 // Cycles per byte of blocks of `count` elements.
 double cycles_of(std::int64_t count, const Problem& problem) {
     constexpr double kRunCycles = 3;
-    const double element = problem.itemsize == 16 ? 1.15 : 0.9;
-    return (element * costs_of(problem.kernels()).table + kRunCycles / static_cast<double>(count)) /
-           static_cast<double>(problem.itemsize);
+    const double element = costs_of(problem.kernels()).table[log2_of(problem.itemsize)];
+    return (element + kRunCycles / static_cast<double>(count)) / static_cast<double>(problem.itemsize);
 }
 
 // How many blocks make a unit, and whether its runs are streamed.
@@ -109,14 +119,17 @@ bool ElementTable::match(const Problem& problem) {
         if (run.length * loops[k].extent > kMostElements || farthest > std::numeric_limits<std::int32_t>::max()) break;
         run.add(k, loops);
         if (run.positions.size() < 2 || run.length < kFewElements) continue;
-        Chain pieces = pieces_beside(run, problem);
+        auto [pieces, piece_bytes] = pieces_of(run, problem);
         std::vector<std::size_t> both = run.positions;
         both.insert(both.end(), pieces.positions.begin(), pieces.positions.end());
         const bool goes_on = k > 0 && !pieces.has(k - 1) && continues(loops[k - 1], run.length * itemsize);
         if (goes_on) both.push_back(k - 1);
         const Tiles tiles = tiles_of(run.length * itemsize, pieces.length, goes_on ? loops[k - 1].extent : 1, problem);
+        const std::int64_t read = tiles.steps * run.length * pieces.length * problem.itemsize / piece_bytes;
+        const bool comes_back = piece_bytes < kLine && read * kLine > kElementUnitBytes;
         const double work = cycles_of(run.length, problem) + scatter_cost(problem, tiles.streams) +
-                            (tiles.streams ? kStreamedByte : 0);
+                            (tiles.streams ? kStreamedByte : 0) +
+                            (comes_back ? kPartialLine / static_cast<double>(piece_bytes) : 0);
         const double now = work + cost_of_calls(both, problem);
         if (now > least) continue;
         cycles = work;
