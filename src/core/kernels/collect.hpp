@@ -78,15 +78,12 @@ struct Collected {
     }
 
     // `count` elements of each; the last vector repeats some of those before it.
-    template <int runs, bool claims, class At>
+    template <int runs, class At>
     [[gnu::always_inline]] static inline void copy(const std::byte* const (&src)[runs], At at, std::byte* const (&dst)[runs],
                                                    std::int64_t count) {
         const auto vectors_at = [&](std::int64_t first) {
             std::byte* to[runs];
-            for (int r = 0; r < runs; ++r) {
-                to[r] = dst[r] + first * static_cast<std::int64_t>(bytes);
-                if (claims) __builtin_prefetch(to[r]);
-            }
+            for (int r = 0; r < runs; ++r) to[r] = dst[r] + first * static_cast<std::int64_t>(bytes);
             vectors<runs>(src, [&](int k) { return at(first + k); }, to);
         };
         std::int64_t k = 0;

@@ -35,8 +35,7 @@ private:
     template <int runs>
     void copy(const std::byte* const (&src)[runs], std::byte* const (&dst)[runs]) const {
         const std::int32_t* const offsets = block.offsets;
-        Collected<bytes>::template copy<runs, false>(
-            src, [=](std::int64_t k) { return std::int64_t{offsets[k]}; }, dst, block.count);
+        Collected<bytes>::template copy<runs>(src, [=](std::int64_t k) { return std::int64_t{offsets[k]}; }, dst, block.count);
     }
 
     const ElementBlock& block;
