@@ -13,6 +13,7 @@
 #include "plan/costs.hpp"
 #include "plan/lines.hpp"
 #include "plan/strategies.hpp"
+#include "runtime/scratch.hpp"
 
 namespace dnnmove {
 namespace {
@@ -184,23 +185,28 @@ void ElementTable::run(const Call& call) const noexcept {
                           static_cast<std::int32_t>(lines.size())};
     const auto copy = call.kernels.copy_elements[std::countr_zero(static_cast<std::uint64_t>(itemsize))];
     if (!streams) return copy(elements, call.src(), call.dst, along, ahead, {.claim = call.claims});
-    alignas(kLine) std::byte stage[kStreamedUnitBytes + kLine];
-    elements.run_count = 1;
-    const std::int64_t bytes = steps * a.dst_stride;
-    std::size_t asked = 0;  // of the lines, so many with each run
-    const std::size_t share = (lines.size() + runs.size() - 1) / runs.size();
-    for (const RunPlace& run : runs) {
-        const std::size_t count = std::min(share, lines.size() - asked);
-        elements.lines = lines.data() + asked;
-        elements.line_count = static_cast<std::int32_t>(count);
-        asked += count;
-        std::byte* const dst = call.dst + run.dst;
-        std::byte* const from = stage + into_line(dst);
-        const RunPlace here{run.src, 0};
-        elements.runs = &here;
-        copy(elements, call.src(), from, along, ahead, {});
-        call.kernels.stream(from, dst, bytes);
-    }
+    // Not on the stack, of which threads may have little.
+    struct Stage {
+        alignas(kLine) std::byte bytes[kStreamedUnitBytes + kLine];
+    };
+    with_stage<Stage>([&](Stage& stage) {
+        elements.run_count = 1;
+        const std::int64_t bytes = steps * a.dst_stride;
+        std::size_t asked = 0;  // of the lines, so many with each run
+        const std::size_t share = (lines.size() + runs.size() - 1) / runs.size();
+        for (const RunPlace& run : runs) {
+            const std::size_t count = std::min(share, lines.size() - asked);
+            elements.lines = lines.data() + asked;
+            elements.line_count = static_cast<std::int32_t>(count);
+            asked += count;
+            std::byte* const dst = call.dst + run.dst;
+            std::byte* const from = stage.bytes + into_line(dst);
+            const RunPlace here{run.src, 0};
+            elements.runs = &here;
+            copy(elements, call.src(), from, along, ahead, {});
+            call.kernels.stream(from, dst, bytes);
+        }
+    });
 }
 
 }  // namespace
