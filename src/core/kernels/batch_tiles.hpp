@@ -98,25 +98,16 @@ private:
     }
 };
 
-// Tiles of one size, for the loop over the matrices of a batch. These have as many rows as a vector has elements, and as many columns,
-// or a lane of them.
-template <class Simd, int width, bool narrow, bool claims>
+// Tiles of one size, for a loop over the matrices of a batch, which asks for their lines. These have as many rows as a vector has
+// elements, and as many columns, or a lane of them.
+template <class Simd, int width, bool narrow>
 struct TallTile {
     using Tile = dnnmove::Tile<Simd, width>;
     static constexpr int kRows = Tile::kSide;
     static constexpr int kColumns = narrow ? Tile::kPerLane : Tile::kSide;
 
     [[gnu::always_inline]] static inline void run(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                                  const std::int64_t* dst_rows, std::int64_t ahead) {
-        if (ahead != 0) {
-#pragma GCC unroll 32
-            for (int r = 0; r < kRows; ++r) __builtin_prefetch(src + src_rows[r] + ahead);
-        }
-        if (claims) {
-            constexpr int kClaimed = std::max<int>(1, kLine / Simd::kBytes);
-#pragma GCC unroll 32
-            for (int column = 0; column < kColumns; column += kClaimed) __builtin_prefetch(dst + dst_rows[column]);
-        }
+                                                  const std::int64_t* dst_rows) {
         constexpr Columns kWhole{kColumns, nullptr};
         if constexpr (narrow) {
             Tile::template run_narrow<true, true, false, false>(src, src_rows, dst, dst_rows, kWhole, kRows, {}, nullptr);
@@ -125,15 +116,17 @@ struct TallTile {
         }
     }
 };
-template <class Simd, int width, int rows, bool claims>
+
+// And these fewer rows, of which a lane holds a piece of each column.
+template <class Simd, int width, int rows>
 struct FlatTile {
-    using Tile = BatchTile<Simd, width, rows, claims>;
+    using Tile = BatchTile<Simd, width, rows, false>;
     static constexpr int kRows = rows;
     static constexpr int kColumns = Tile::kSide;
 
     [[gnu::always_inline]] static inline void run(const std::byte* src, const std::int64_t* src_rows, std::byte* dst,
-                                                  const std::int64_t* dst_rows, std::int64_t ahead) {
-        Tile::template run<true>(src, src_rows, dst, dst_rows, kColumns, ahead);
+                                                  const std::int64_t* dst_rows) {
+        Tile::template run<true>(src, src_rows, dst, dst_rows, kColumns, 0);
     }
 };
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/rows.hpp"
 
@@ -15,27 +16,13 @@ namespace dnnmove {
 namespace {
 
 template <std::size_t bytes>
-struct UnsignedOf;
-template <>
-struct UnsignedOf<1> {
-    using Type = std::uint8_t;
-};
-template <>
-struct UnsignedOf<2> {
-    using Type = std::uint16_t;
-};
-template <>
-struct UnsignedOf<4> {
-    using Type = std::uint32_t;
-};
-template <>
-struct UnsignedOf<8> {
-    using Type = std::uint64_t;
-};
+using UnsignedOf = std::conditional_t<
+    bytes == 1, std::uint8_t,
+    std::conditional_t<bytes == 2, std::uint16_t, std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>>;
 
 template <std::size_t bytes>
-[[gnu::always_inline]] inline typename UnsignedOf<bytes>::Type element_at(const std::byte* p) {
-    typename UnsignedOf<bytes>::Type element;
+[[gnu::always_inline]] inline UnsignedOf<bytes> element_at(const std::byte* p) {
+    UnsignedOf<bytes> element;
     std::memcpy(&element, p, bytes);
     return element;
 }
@@ -49,7 +36,7 @@ struct Collected {
 #else
     static constexpr int kTogether = bytes == 1 ? 2 : 1;  // no single byte goes into a vector
 #endif
-    using Part = typename UnsignedOf<kTogether * bytes>::Type;
+    using Part = UnsignedOf<kTogether * bytes>;
     using Vector [[gnu::vector_size(16)]] = Part;
 
     // A vector for each of `runs`, of what is at(0), at(1), .. bytes behind its source.

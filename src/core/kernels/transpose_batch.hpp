@@ -41,11 +41,11 @@ private:
         std::int64_t i = 0;
         for (; columns >= kVector && columns - i > (kVector == kLane ? 0 : kLane); i += kVector) {
             i = std::min<std::int64_t>(i, columns - kVector);
-            down<TallTile<Simd, width, false, claims>, FlatTile<Simd, width, rows, claims>>(src, dst, rows_in, i);
+            down<TallTile<Simd, width, false>, FlatTile<Simd, width, rows>>(src, dst, rows_in, i);
         }
         for (; i < columns; i += kLane) {
             i = std::min<std::int64_t>(i, columns - kLane);
-            down<TallTile<Simd, width, true, claims>, FlatTile<Simd128, width, rows, claims>>(src, dst, rows_in, i);
+            down<TallTile<Simd, width, true>, FlatTile<Simd128, width, rows>>(src, dst, rows_in, i);
         }
     }
 
@@ -75,7 +75,18 @@ private:
         src += i * width;
         dst += j * width;
         const std::int64_t count = count_, src_step = batch_.src_stride, dst_step = batch_.dst_stride, ahead = ahead_;
-        for (std::int64_t k = 0; k < count; ++k, src += src_step, dst += dst_step) Tile::run(src, from, dst, to, ahead);
+        constexpr int kClaimed = std::max<int>(1, kLine / (Tile::kRows * width));  // columns that may share a line
+        for (std::int64_t k = 0; k < count; ++k, src += src_step, dst += dst_step) {
+            if (ahead != 0) {
+#pragma GCC unroll 32
+                for (int r = 0; r < Tile::kRows; ++r) __builtin_prefetch(src + from[r] + ahead);
+            }
+            if (claims) {
+#pragma GCC unroll 32
+                for (int column = 0; column < Tile::kColumns; column += kClaimed) __builtin_prefetch(dst + to[column]);
+            }
+            Tile::run(src, from, dst, to);
+        }
     }
 
     const std::int64_t* src_rows_;

@@ -144,13 +144,14 @@ bool BatchTranspose::match(const Problem& problem) {
         }
     }
     unit_step = row();
-    by_tiles = goes_by_tiles(problem);
     // Beyond the caches, what is written all over a destination leaves by runs.
     std::int64_t run = columns.length * itemsize;  // of the source, contiguous
     for (std::size_t k = problem.source_loop(run); k < loops.size() && takes(k); k = problem.source_loop(run)) {
         run *= loops[k].extent;
     }
-    return !problem.context.large || (dense && run >= kLongPieceBytes);
+    if (problem.context.large && !(dense && run >= kLongPieceBytes)) return false;
+    by_tiles = goes_by_tiles(problem);
+    return true;
 }
 
 double BatchTranspose::cost(const Problem& problem) const {
